@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t read_at_once = 64 << 10;
 
-// Either the worker is gone, and this process will be too; or the job has closed a descriptor that it did not open.
+// Ends this process when the channel is lost.  Either the worker has ended, and this process will be killed anyway; or
+// the job has closed a descriptor that it did not open.
 [[noreturn]] void give_up() {
   const int error = errno;
   if (error == EBADF || error == ENOTSOCK)

@@ -9,8 +9,8 @@
 
 namespace brood {
 
-// How a job's process speaks with its worker: it asks, and waits for the answer.  When the worker is gone, or sends
-// what makes no sense, this process ends.
+// The connection of a job's process to its worker: it asks, and waits for the answer.  If the worker is gone, or sends
+// an invalid message, this process ends.
 class JobChannel : public JobServices {
  public:
   explicit JobChannel(UniqueFd socket) : socket_(std::move(socket)), reader_(MessageReader::of_worker()) {}

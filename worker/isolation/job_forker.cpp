@@ -52,7 +52,7 @@ bool send_order(int socket, const ForkerOrder& order) {
   return ::send(socket, &order, sizeof order, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof order;
 }
 
-// Returns 0, or the errno for which the kernel passes on no descriptor now.
+// Returns 0, or the errno with which the kernel refuses to pass on a descriptor now.
 int send_with_descriptor(int socket, const ForkerOrder& order, int descriptor) {
   iovec bytes{const_cast<ForkerOrder*>(&order), sizeof order};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)] = {};
@@ -67,8 +67,8 @@ int send_with_descriptor(int socket, const ForkerOrder& order, int descriptor) {
   header->cmsg_len = CMSG_LEN(sizeof descriptor);
   std::memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
   if (sendmsg(socket, &message, MSG_NOSIGNAL) == sizeof order) return 0;
-  // Processes of this user have too many descriptors under way in sockets.  These may be a job's, and its end frees
-  // them.
+  // ETOOMANYREFS: processes of this user have too many descriptors under way in sockets.  They may be a job's, and are
+  // freed when that ends.
   if (errno == ETOOMANYREFS) return errno;
   throw ForkerGone(std::string("it takes no order: ") + std::strerror(errno));
 }
@@ -78,7 +78,7 @@ struct ReceivedOrder {
   UniqueFd channel;
 };
 
-// nullopt: the worker is gone, or this is nothing that a worker sends.
+// Returns nullopt if the worker is gone, or the message is none of a worker.
 std::optional<ReceivedOrder> receive_order(int socket) {
   ReceivedOrder received;
   iovec bytes{&received.order, sizeof received.order};
@@ -109,7 +109,7 @@ class Forker {
     adopt_orphans();
     setup.let_go();
     struct sigaction by_default {};
-    by_default.sa_handler = SIG_DFL;  // where SIGCHLD is ignored, no child can be waited for
+    by_default.sa_handler = SIG_DFL;  // if SIGCHLD is ignored, no child can be waited for
     check("sigaction", sigaction(SIGCHLD, &by_default, &child_signal_of_jobs_));
     sigset_t child_signal;
     sigemptyset(&child_signal);
@@ -117,7 +117,7 @@ class Forker {
     ended_children_.reset(check("signalfd", signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK)));
   }
 
-  // Until the worker closes its end.
+  // Serves orders until the worker closes its end.
   void serve() {
     for (;;) {
       pollfd waits[] = {{socket_, POLLIN, 0}, {ended_children_.get(), POLLIN, 0}};
@@ -152,7 +152,7 @@ class Forker {
 
   [[noreturn]] void be_the_job(pid_t forker, UniqueFd channel) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != forker) _exit(EXIT_FAILURE);  // it died before prctl()
+    if (getppid() != forker) _exit(EXIT_FAILURE);  // the forker ended before prctl()
     ::close(socket_);
     ended_children_.reset();
     try {
@@ -165,11 +165,11 @@ class Forker {
       log::flush();
       _exit(EXIT_FAILURE);
     }
-    // Not exit(): what the libraries do at exit is the worker's to do, once.
+    // Not exit(): only the worker runs the exit handlers of libraries, once.
     _exit(EXIT_SUCCESS);
   }
 
-  // Reaps processes that the job has started.  Once the job itself has ended, the rest is killed.
+  // Reaps processes that the job has started.  Once the job itself has ended, kills the rest.
   void reap() {
     signalfd_siginfo ignored{};
     while (::read(ended_children_.get(), &ignored, sizeof ignored) > 0) {
@@ -208,8 +208,8 @@ class Forker {
   OffspringUse use_;
 };
 
-// As fork(), but its end sends no signal, so that no wait() of a job finds it.  The C library does not know of this
-// fork: that suits the copy, which only forks on, by fork(), and has one thread.
+// As fork(), but the child's end sends no signal, so that no wait() of a job finds it.  The C library does not know of
+// this fork.  That does no harm here: the copy has one thread, and only calls fork().
 pid_t fork_unseen() { return static_cast<pid_t>(syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, 0UL)); }
 
 }  // namespace
@@ -228,8 +228,8 @@ void JobForker::require_one_thread(const std::string& isolated_class) {
 JobForker::JobForker(Setup setup, const std::string& isolated_class) {
   require_one_thread(isolated_class);
   log::flush();
-  std::fflush(nullptr);  // what lies in a buffer now must not be written by each of them
-  tzset();               // read once, not by each of them
+  std::fflush(nullptr);  // else each job's process would write the content of our buffers
+  tzset();               // else each job's process would read the time zone
   int ends[2];
   check("socketpair", socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
   socket_.reset(ends[0]);

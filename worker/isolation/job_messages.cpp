@@ -45,15 +45,15 @@ bool may_be_retried_in(const std::optional<std::string>& wanted, const Payload& 
   return wanted == (retry_queue && !retry_queue->empty() ? *retry_queue : queue);
 }
 
-// A failure adds `retry` to a job that has none.
+// Whether `retry` of the record may be one that a failure has added to a job without it.
 bool may_be_its_retry(const Payload& record, const Payload& job) {
   const bool says_nothing = !job.raw("retry") || job.raw("retry") == "null";
   return says_nothing && (record.raw("retry") == "true" || is_json_integer(record.raw("retry").value_or("")));
 }
 
-// `record` is what the process of a failed job says is to be kept of `job`, which was fetched from `queue`.  Code of
-// jobs may have written it: it must be that very job with what a failure adds, none of which is markup to a page.
-// Throws BadMessage.
+// Checks the `record` that the process of a failed job wants stored for `job`, which was fetched from `queue`.  Code of
+// the job may have written it.  It must be that very job with the members that a failure adds, and these must not be
+// markup on a page.  Throws BadMessage.
 void check_failed_record(const Payload& record, const Payload& job, std::string_view queue) {
   const auto require = [](bool holds, const char* why) {
     if (!holds) throw BadMessage(why);
@@ -171,7 +171,7 @@ IterationState read_state(BodyReader& body) {
   return state;
 }
 
-// If the job to retry were another one, or no job at all, this job would be lost.
+// Checks that the outcome is about this job: otherwise this job would be lost.
 void check_outcome(const OutcomeNote& note, const Payload& job, std::string_view queue) {
   const std::optional<Outcome> outcome = noted_outcome(note);
   if (!outcome) throw BadMessage("what is to become of the job is nothing that a failure allows");
@@ -422,8 +422,8 @@ std::size_t MessageReader::longest_body(MessageKind kind) const {
 }
 
 std::optional<Message> MessageReader::next() {
-  // A job that has written a few bytes where none belong may never write more, so these are judged before the header is
-  // whole.
+  // Judge the first bytes before the header is whole: a job that has written a few bytes into the channel may never
+  // write more.
   std::uint64_t begun = 0;
   std::memcpy(&begun, bytes_.data(), std::min(bytes_.size(), sizeof begun));
   if (begun > static_cast<std::uint64_t>(last_message_kind)) throw BadMessage("it is of an unknown kind");

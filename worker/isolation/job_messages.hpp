@@ -22,27 +22,28 @@
 
 namespace brood {
 
-// The messages between a worker and the process of one job.  The worker begins with an order; then the job's
-// process asks and the worker answers, until the process reports how the job ended.  The worker reads what code of a
-// job may have written: every count and size is bounded, and a message that breaks the rules throws BadMessage.  Pure.
+// The messages between a worker and the process of one job.  The worker begins with an order.  Then the job's process
+// asks and the worker answers, until the process reports how the job ended.  Code of the job may have written what the
+// worker reads: every count and size is bounded, and an invalid message throws BadMessage.  Pure.
 
-// what() tells people what is wrong with the message.
+// An invalid message; what() is the reason, for people.
 class BadMessage : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
 enum class MessageKind : std::uint32_t {
-  order = 1,            // worker: perform this
-  load_iteration,       // job's process: how far has this job come?  The answer is of the same kind, as all are
-  save_iteration,       // it has come so far; was it cancelled?
-  ask_failure_rule,     // it has failed: what rule of `retry_for` holds, and what time is it by Redis?
-  take_limits,          // may it go on within these limits?
-  give_back_limits,     // it is done with these
-  ask_batch_cancelled,  // was its batch cancelled?
-  ask_step_result,      // what has this step of its flow left?  Empty: nothing
-  note_progress,        // it is so far
-  end,                  // this came of the job
+  order = 1,  // from the worker: perform this
+  // From the job's process.  An answer has the same kind as the question.
+  load_iteration,       // asks for the state of an iterable job
+  save_iteration,       // saves the state, and asks whether the job was cancelled
+  ask_failure_rule,     // asks a failed job's rule of `retry_for`, and the time by Redis
+  take_limits,          // asks for these limits
+  give_back_limits,     // gives these limits back
+  ask_batch_cancelled,  // asks whether its batch was cancelled
+  ask_step_result,      // asks for the result of a step of its flow; the answer is empty if there is none
+  note_progress,        // reports the progress
+  end,                  // reports how the job ended
 };
 inline constexpr std::size_t longest_step_asked = 100;
 inline constexpr MessageKind last_message_kind = MessageKind::end;
@@ -55,19 +56,19 @@ struct Message {
 struct JobOrder {
   int entry = 0;  // of the batch
   std::string payload, queue;
-  std::string shard;  // that the job came from, for tell_shard(): the worker may have moved since it was copied
+  std::string shard;  // of the job, for tell_shard(): the worker may have moved since the forker was made
   SteadyTime started{};
-  // Set when the job has failed in an earlier process: this one only decides what becomes of it.  Only class and
-  // message are set.
+  // Set when the job has failed in an earlier process: then this one only decides its outcome.  Only class and message
+  // are set.
   std::optional<Failure> failure = {};
-  // The job came too late to begin: only the on_expired hook of its class runs.
+  // The job has expired: only the on_expired hook of its class runs.
   bool expired = false;
 };
 
 struct LoadedIteration {
   enum class Kind : std::uint8_t { loaded, away, none } kind = Kind::loaded;
   IterationState state = {};  // when loaded
-  std::string why = {};       // when there is none
+  std::string why = {};       // when none: why there is no state
 };
 
 struct JobEnd {
@@ -76,8 +77,8 @@ struct JobEnd {
   std::chrono::milliseconds delay{0};                           // when interrupted, or over a limit
   std::string error_class = {}, message = {};                   // when failed, or over a limit, for the log
   std::vector<std::string> backtrace = {};                      // when failed, for the report of the failure
-  OutcomeNote outcome = {};                                     // when failed: what becomes of it
-  std::string result = {};                                      // that it leaves, JSON; empty: none
+  OutcomeNote outcome = {};                                     // when failed: how it is settled
+  std::string result = {};                                      // of the job, as JSON; empty: none
   std::vector<std::pair<std::string, std::string>> facts = {};  // for the job's lines in the log
 };
 
@@ -98,7 +99,7 @@ LoadedIteration read_loaded(std::string_view body);
 IterationState read_saved(std::string_view body);
 FailureRule read_failure_rule(std::string_view body);
 bool read_cancelled_answer(std::string_view body);
-WantedLimits read_wanted_limits(std::string_view body);  // each is a limit, by why_no_limit()
+WantedLimits read_wanted_limits(std::string_view body);  // each is valid by why_no_limit()
 LimitResult read_limit_result(std::string_view body);
 std::vector<LimitUse> read_limit_uses(std::string_view body);
 JobProgress read_job_progress(std::string_view body);
@@ -127,12 +128,12 @@ class MessageReader {
   std::string bytes_;
 };
 
-// How many bytes an end may have beside its job's payload: a result, and as much for all else.
+// How many bytes an end may have besides its job's payload: a result, and a megabyte for all else.
 inline constexpr std::size_t longest_end_beside_payload = abi::longest_result + (1 << 20);
-// The state of an iterable job, which the worker holds in memory, whatever memory the job may use, is a cursor of
-// abi::longest_cursor at most and this much.
+// How many bytes the state of an iterable job may have besides its cursor, which has at most abi::longest_cursor.  The
+// worker holds the state in memory, however much memory the job may use.
 inline constexpr std::size_t longest_state_beside_cursor = 1 << 10;
-// As large as a value of Redis.
+// A message may be as large as a value of Redis.
 inline constexpr std::size_t longest_message = std::size_t{513} << 20;
 
 }  // namespace brood

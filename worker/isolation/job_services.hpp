@@ -26,25 +26,26 @@ struct FailureRule {
   WallTime now{};  // by Redis
 };
 
-// Redis for the run under way.  A worker uses its own connection; the process of one job asks its worker.
+// The services of Redis to the run under way.  A worker uses its own connection; the process of one job asks its
+// worker.
 class JobServices {
  public:
   virtual ~JobServices() = default;
 
-  // How far an iterable job came; nullopt: the worker leaves before Redis has answered.  Throws UnexpectedReply.
+  // Loads the state of an iterable job; nullopt: the worker leaves before Redis has answered.  Throws UnexpectedReply.
   virtual std::optional<IterationState> load_iteration() = 0;
-  // It has come so far.  True: the job was cancelled.
+  // Saves the state.  Returns true if the job was cancelled.
   virtual bool save_iteration(const IterationState& state) = 0;
-  // It has failed: what rule of `retry_for` holds, and what is the time?
+  // The rule of `retry_for` for a failed job, and the time.
   virtual FailureRule failure_rule() = 0;
-  // May it go on within these limits?  Stops asking once `is_wanted` returns false.
+  // Takes limits.  Stops asking once `is_wanted` returns false.
   virtual LimitResult take_limits(const WantedLimits& wanted, const std::function<bool()>& is_wanted) = 0;
   virtual void give_back_limits(const std::vector<LimitUse>& uses) = 0;
   // The result of a step of its flow, as JSON.  nullopt: the step has left none, or Redis is away.
   virtual std::optional<std::string> step_result(std::string_view bid, std::string_view step) = 0;
-  // Was its batch cancelled?  False while Redis is away.
+  // Whether its batch was cancelled; false while Redis is away.
   virtual bool batch_cancelled(std::string_view bid) = 0;
-  // The run under way says how far it is.
+  // Notes the progress of the run under way.
   virtual void note_progress(const JobProgress& progress) = 0;
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t heard_at_once = 64 << 10;
 
-// The worker's side of the conversation with one job's process, which may stop listening at any time, or speaking.
+// The worker's side of the conversation with one job's process, which may stop reading or writing at any time.
 class Conversation {
  public:
   Conversation(UniqueFd socket, const JobOrder& order, const Payload& job, JobServices& services)
@@ -66,8 +66,8 @@ class Conversation {
 
   void heed(const Message& message) {
     if (end_) throw BadMessage("it goes on after the end");
-    // Brood's own code waits for each answer.  A process that asks again without reading would make the worker keep all
-    // the answers.
+    // brood's own code waits for each answer.  A process that asks again without reading would make the worker store
+    // all the answers.
     if (!unsent_.empty()) throw BadMessage("it does not read what it asks for");
     switch (message.kind) {
       case MessageKind::load_iteration:
@@ -116,7 +116,8 @@ class Conversation {
     return loaded;
   }
 
-  // Nothing is said while an answer is waited for: what can be read now is the end.
+  // Whether the process still waits for an answer.  Meanwhile it sends nothing: if there is something to read, it has
+  // ended.
   bool hears() const {
     char any;
     const ssize_t got = ::recv(socket_.get(), &any, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -149,7 +150,7 @@ ProcessRun run_in_process(JobForker& forker, const JobOrder& order, const Payloa
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return no_process(errno);
   Conversation conversation(UniqueFd(ends[0]), order, job, services);
   if (const int error = forker.start(UniqueFd(ends[1]))) return no_process(error);
-  if (term_came()) forker.signal(SIGTERM);  // it came before the handler could pass it on
+  if (term_came()) forker.signal(SIGTERM);  // TERM came before the handler could pass it on
   ProcessRun run;
   const auto go_on = [&] {
     try {
@@ -170,7 +171,7 @@ ProcessRun run_in_process(JobForker& forker, const JobOrder& order, const Payloa
       ended = true;
     }
   }
-  go_on();  // what it said last is still to be read
+  go_on();  // reads the last messages
   run.said = conversation.take_end();
   if (!run.bad.empty()) run.said.reset();
   return run;

@@ -11,15 +11,15 @@
 
 namespace brood {
 
-// How one job ran in a process of its own.  That process has ended, and so has all that it started.
+// How one job ran in a process of its own.  That process, and all that it had started, have ended.
 struct ProcessRun {
   JobForker::End end;
-  std::optional<JobEnd> said;  // what came of the job; nullopt: the process did not live to say it
-  std::string bad;             // not empty: what it said was no message, and why; it was killed for that
+  std::optional<JobEnd> said;  // how the job ended; nullopt: the process ended before it could report that
+  std::string bad;             // not empty: why a message was invalid, for which the process was killed
 };
 
-// `services` are what the worker does for the job's process meanwhile.  `term_came` tells whether TERM has come, and so
-// must be sent to that process.  Throws ForkerGone.
+// Runs a job so.  `services` are the worker's services to the job's process.  `term_came` returns whether TERM has
+// come, and so must be sent to that process.  Throws ForkerGone.
 ProcessRun run_in_process(JobForker& forker, const JobOrder& order, const Payload& job, JobServices& services,
                           const std::function<bool()>& term_came);
 

@@ -23,7 +23,7 @@ using std::filesystem::path;
 
 constexpr int period_us = 100'000;
 
-// One write: that is how cgroupfs takes a value, and how it refuses one.
+// Writes a value by one write(2): so cgroupfs takes it, or refuses it.
 void set_value(const path& file, const std::string& value) {
   const UniqueFd fd(check(("open of " + file.string()).c_str(), ::open(file.c_str(), O_WRONLY | O_CLOEXEC)));
   check(("write to " + file.string()).c_str(), ::write(fd.get(), value.data(), value.size()));
@@ -55,7 +55,7 @@ std::uint64_t number_in(const path& file) {
 
 std::string quota_of(double cpu) { return std::to_string(std::max(1'000L, std::lround(cpu * period_us))); }
 
-// Whether `controllers`, "cpu,cpuacct", has that one.
+// Whether a list such as "cpu,cpuacct" has that controller.
 bool lists(const std::string& controllers, const std::string& controller) {
   return ("," + controllers + ",").find("," + controller + ",") != std::string::npos;
 }
@@ -80,7 +80,7 @@ JobCgroup::JobCgroup(int slot, pid_t supervisor, const CgroupPlaces& places)
   }
 }
 
-// Empty where there is none.
+// The cgroup for a controller; empty if there is none.
 path JobCgroup::group_of(const std::string& controller) const {
   if (!unified_.empty() && has_word(unified_ / "cgroup.subtree_control", controller)) return unified_ / name_;
   const path& legacy = controller == "cpu" ? legacy_.cpu : controller == "pids" ? legacy_.pids : legacy_.memory;

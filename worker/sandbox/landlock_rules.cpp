@@ -22,8 +22,8 @@ std::uint64_t known_to(int abi) {
   return known;
 }
 
-// Files that programs read to start; that the C library reads about time zones, languages and processors; and that are
-// about the process itself.
+// Files that programs need to start; files of the C library about time zones, languages and processors; and files about
+// the process itself.
 constexpr const char* needed_to_run[] = {"/usr",
                                          "/bin",
                                          "/sbin",

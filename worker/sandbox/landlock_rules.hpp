@@ -8,11 +8,11 @@
 
 namespace brood {
 
-// Rules for Landlock, the kernel's own sandbox; see landlock(7).  The numbers are those of linux/landlock.h, of which
-// Debian 12's has only a part.
+// Rules for Landlock, the kernel's own sandbox: see landlock(7).  The numbers are those of linux/landlock.h; the one of
+// Debian 12 has only some of them.
 namespace landlock {
 
-// Rights on files.  The comment gives the first ABI that has it; without a comment 1.
+// Rights on files.  The comment gives the first ABI that has the right; without a comment it is 1.
 enum Access : std::uint64_t {
   execute = 1 << 0,
   write_file = 1 << 1,
@@ -44,19 +44,19 @@ constexpr int abi_of_truncate = 3, abi_of_tcp = 4, abi_of_ioctl = 5, abi_of_scop
 struct LandlockRules {
   // The accesses that are refused unless a rule allows them.
   std::uint64_t files = 0, network = 0;
-  std::uint64_t scopes = 0;  // refused beyond the sandbox; no rule allows it
+  std::uint64_t scopes = 0;  // actions that are refused beyond the sandbox; no rule can allow them
 
   struct Beneath {
     std::string path;
     std::uint64_t access = 0;
-    bool required = false;  // the settings name the path; other paths are left out where they do not exist
+    bool required = false;  // the settings name the path; other paths are left out if they do not exist
   };
   std::vector<Beneath> beneath;
 };
 
-// The rules for a kernel with this ABI; none for 0, a kernel without Landlock.  `code` are the files that the class'
-// code lies in, `top` is what lies in the root directory: where the settings do not limit writing, all of it may be
-// written but /proc and /sys.
+// The rules for a kernel with this ABI; none for 0, a kernel without Landlock.  `code` are the files of the class's
+// code.  `top` are the entries of the root directory: if the settings do not limit writing, all of them may be written
+// except /proc and /sys.
 LandlockRules landlock_rules(const SandboxSettings& settings, int abi, const std::vector<std::string>& code,
                              const std::vector<std::string>& top);
 

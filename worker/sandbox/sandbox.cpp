@@ -92,7 +92,7 @@ std::vector<LackingSandbox> lacking_sandboxes(const Config& config, const Sandbo
   return found;
 }
 
-// The filter comes last: what goes before needs some of the calls.
+// The filter comes last, since the steps before need some of the calls that it forbids.
 const SlotRecord* enter_sandbox(const SandboxSettings& settings, const SandboxOffers& offers, const JobCgroup& cgroup,
                                 ScratchRecord& scratch, const std::vector<std::string>& code, std::vector<int> kept) {
   cgroup.enter(settings);

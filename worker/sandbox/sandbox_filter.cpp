@@ -17,8 +17,8 @@
 namespace brood {
 namespace {
 
-// A call by its name, and by its number where libseccomp may be older than the call: since Linux 5.1 new calls have the
-// same number on all machines.
+// A call by its name, and also by its number if libseccomp may be older than the call: since Linux 5.1 new calls have
+// the same number on all machines.
 struct RefusedCall {
   const char* name;
   int number = -1;
@@ -36,7 +36,7 @@ constexpr RefusedCall always_refused[] = {
     {"kcmp"},
     {"move_pages"},
     {"migrate_pages"},
-    // what processes share under names that are no files
+    // memory, semaphores and queues that processes share by names that are no files
     {"shmget"},
     {"shmat"},
     {"shmctl"},
@@ -53,7 +53,7 @@ constexpr RefusedCall always_refused[] = {
     {"add_key"},
     {"request_key"},
     {"keyctl"},
-    // calls that are made by another thread, or by none, and pass by every filter
+    // calls that the kernel makes for the process, which no filter sees
     {"io_uring_setup", 425},
     {"io_uring_enter", 426},
     {"io_uring_register", 427},
@@ -159,9 +159,8 @@ struct OnlyOfKind {
 constexpr std::uint64_t ioprio_of_process = 1;
 constexpr OnlyOfKind only_for_one_process[] = {{"setpriority", PRIO_PROCESS}, {"ioprio_set", ioprio_of_process}};
 
-// By some ioctl requests file systems change a file's attributes, for anybody who has it open, even for reading.
-// Landlock only knows requests to devices.  These are the letters of such requests; their direction is to write, or
-// none.
+// Letters of ioctl requests by which file systems change a file's attributes, for every process that has it open, even
+// for reading.  Landlock controls only requests to devices.  The direction of these requests is to write, or none.
 constexpr std::uint64_t letters_of_file_systems[] = {'f', 'X', 'v', 'r', 0x94};
 constexpr std::uint64_t letter_of_request = 0xff00, writing_request = std::uint64_t{_IOC_WRITE} << _IOC_DIRSHIFT,
                         direction_of_request = std::uint64_t{_IOC_READ | _IOC_WRITE} << _IOC_DIRSHIFT;
@@ -169,7 +168,7 @@ constexpr std::uint64_t letter_of_request = 0xff00, writing_request = std::uint6
 constexpr std::uint64_t new_namespaces[] = {CLONE_NEWNS,   CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC,
                                             CLONE_NEWUSER, CLONE_NEWPID,    CLONE_NEWNET};
 
-// Calls that no kernel had when this table was written; up to where x86-64 has its old calls of x32.
+// Calls that no kernel had when this table was written, up to the old calls of x32 on x86-64.
 constexpr int first_unknown_call = 470, end_of_unknown_calls = 512;
 
 void check_seccomp(const char* what, int result) {
@@ -214,7 +213,7 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
   filter.refuse(always_refused);
   if (settings.write) {
     filter.refuse(refused_where_writing_is_limited);
-    for (const std::uint64_t letter : letters_of_file_systems) {  // as by a file system that does not know them
+    for (const std::uint64_t letter : letters_of_file_systems) {  // ENOTTY, as of a file system without such requests
       const std::uint64_t request = letter << 8;
       filter.refuse(SCMP_SYS(ioctl), ENOTTY,
                     {{1, SCMP_CMP_MASKED_EQ, writing_request | letter_of_request, writing_request | request}});
@@ -239,7 +238,7 @@ void enter_sandbox_filter(const SandboxSettings& settings) {
   filter.refuse(SCMP_SYS(fcntl), EPERM, {{1, SCMP_CMP_MASKED_EQ, 0xffffffff, F_SETLEASE}});
   for (const std::uint64_t flag : new_namespaces)
     filter.refuse(SCMP_SYS(clone), EPERM, {{0, SCMP_CMP_MASKED_EQ, flag, flag}});
-  // clone3: its flags lie in memory, where no filter sees them.  The C library then uses clone().
+  // clone3() has its flags in memory, which no filter sees.  After ENOSYS the C library uses clone().
   filter.refuse(435, ENOSYS, {});
   // These type characters into a terminal from which another process reads.
   for (const std::uint64_t request : {TIOCSTI, TIOCLINUX})

@@ -74,7 +74,7 @@ SandboxOffers sandbox_offers() {
   void* const memory = mmap(nullptr, sizeof(SandboxTrial), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   check("mmap", memory == MAP_FAILED ? -1 : 0);
   auto& found = *static_cast<SandboxTrial*>(memory);
-  // Its end sends no signal, so that nothing that waits for children finds it.
+  // The child's end sends no signal, so that no code that waits for children finds it.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, 0UL, nullptr, nullptr, nullptr, 0UL));
   if (child == 0) {
     enter_a_sandbox(found);

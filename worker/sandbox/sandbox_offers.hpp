@@ -9,17 +9,17 @@ namespace brood {
 struct SandboxOffers {
   int landlock_abi = 0;  // 0: the kernel has no Landlock, or it is switched off
   bool seccomp = false;  // whether the kernel has it
-  // Calls that the kernel has, or may have, and that something forbids to this process, half a sentence each: a seccomp
-  // filter around it does that, as that of a systemd unit or of a container.
+  // Steps that are forbidden to this process although the kernel has them, or may have them, half a sentence each: by a
+  // seccomp filter, such as that of a systemd unit or of a container.
   std::vector<std::string> forbidden = {};
 };
 
-// Finds out in a child, which enters a sandbox.  Call it in a process of one thread.  Throws std::system_error where
-// there is no child to be had.
+// Finds out by a child that enters a sandbox.  Call it in a process with one thread.  Throws std::system_error if the
+// child cannot be made.
 SandboxOffers sandbox_offers();
 
-// For a process that is to be in a sandbox: it and all that it starts have no capability from now on, but root keeps
-// the one to read and write what root may.  Throws std::system_error.
+// Drops all capabilities of a process that enters a sandbox, and of all that it starts.  Root keeps the one to read and
+// write what root may.  Throws std::system_error.
 void drop_capabilities();
 
 }  // namespace brood

@@ -45,7 +45,7 @@ bool is_file_of(const MemoryMapping& mapping, int file) {
   return is_same;
 }
 
-// A mapping of a file that was opened only for reading can never be made writable.
+// Opens the file of a mapping for reading: a mapping of such a descriptor can never be made writable.
 UniqueFd open_for_reading(const MemoryMapping& mapping) {
   UniqueFd file(::open(mapping.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (file && !is_file_of(mapping, file.get())) file.reset();

@@ -7,8 +7,8 @@
 
 namespace brood {
 
-// The scoreboard as a job in a sandbox sees it: the job may read it, and what its process writes to its own record goes
-// to a copy.  From this copy the worker takes only the stack of a crash.
+// The scoreboard as a job in a sandbox sees it.  The job may read it.  Writes of its process to its own record go to a
+// copy, from which the worker takes only the stack of a crash.
 class ScratchRecord {
  public:
   // Call it in the worker, before it forks.  Throws std::system_error.
@@ -17,8 +17,8 @@ class ScratchRecord {
   ScratchRecord(const ScratchRecord&) = delete;
   ScratchRecord& operator=(const ScratchRecord&) = delete;
 
-  // Call it in the job's process; it cannot be undone.  No mapping of a scoreboard can be written any more.  Returns
-  // where the record itself, with the supervisor's orders, can still be read; nullptr where its file is gone.  Throws
+  // Call it in the job's process; it cannot be undone.  After it no mapping of a scoreboard can be written.  Returns
+  // where the record itself, with the supervisor's orders, can still be read; nullptr if its file is gone.  Throws
   // std::system_error.
   const SlotRecord* replace_scoreboard();
 

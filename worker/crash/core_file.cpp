@@ -31,8 +31,8 @@ struct Expansion {
   bool names_process = false;
 };
 
-// A part of the name that is not known for sure may match anything: the worker has changed its name, and pids differ
-// between namespaces.
+// Makes a glob pattern of a core(5) pattern.  A part that is not known for sure matches any text: the worker has
+// changed its name, and pids differ between namespaces.
 Expansion expand(std::string_view pattern, const CrashFacts& facts, bool appends_pid) {
   Expansion expansion;
   std::string& out = expansion.glob_pattern;
@@ -43,7 +43,7 @@ Expansion expand(std::string_view pattern, const CrashFacts& facts, bool appends
     if (pattern[i] != '%') {
       append_literally(out, pattern[i]);
     } else if (++i == pattern.size()) {
-      break;  // a single % at the end is dropped, by the kernel too
+      break;  // the kernel too drops a single % at the end
     } else if (pattern[i] == '%') {
       out += '%';
     } else if (pattern[i] == 'p') {
@@ -73,7 +73,7 @@ std::optional<std::string> core_file(const CrashFacts& facts) {
 std::optional<std::string> core_file(const CrashFacts& facts, std::string_view pattern, bool appends_pid,
                                      WallTime now) {
   if (!facts.core_dumped || pattern.empty()) return std::nullopt;
-  // A program gets it, or since Linux 6.16 a socket ("@" and "@@").
+  // The kernel hands the core file to a program, or since Linux 6.16 to a socket ("@" and "@@").
   if (pattern.starts_with('|') || pattern.starts_with('@')) {
     const std::string_view taker = pattern.front() == '|' ? "systemd-coredump" : "/systemd/";
     if (pattern.find(taker) == pattern.npos) return std::nullopt;

@@ -29,17 +29,17 @@ namespace {
 constexpr int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 constexpr int other_crashes[] = {SIGABRT, SIGSYS, SIGTRAP};
 
-// The unwinder needs little, but for each signal the kernel saves the processor's registers there, up to 11 KB.
+// The unwinder needs little of it, but for each signal the kernel saves the processor's registers there, up to 11 KB.
 constexpr std::size_t alternative_stack_size = 128 << 10;
 
-// An x86-64 has pages of 4 KB, an aarch64 of up to 64 KB.
+// x86-64 has pages of 4 KB, aarch64 of up to 64 KB.
 #if defined(__x86_64__)
 constexpr std::size_t largest_page = 4 << 10;
 #else
 constexpr std::size_t largest_page = 64 << 10;
 #endif
 
-// All that the handlers rely on, in pages of its own that are read-only while jobs run.
+// The data of the handlers.  It lies in pages of its own, which are read-only while jobs run.
 struct alignas(largest_page) Installed {
   pid_t pid = 0;  // 0: not installed
   SlotRecord* record = nullptr;
@@ -58,7 +58,7 @@ void change_installed(Change change) {
   check("mprotect", mprotect(&installed, sizeof installed, PROT_READ));
 }
 
-// The kernel thread id of the thread that writes the record; 0: none.
+// The kernel id of the thread that crashes, writes its stack for a dump, or terminates; 0: none does.
 std::atomic<pid_t> crashing{0};
 std::atomic<pid_t> dumping{0};
 std::atomic<pid_t> terminating{0};
@@ -66,7 +66,7 @@ siginfo_t first_fault;  // of `crashing`
 
 pid_t this_thread() { return static_cast<pid_t>(syscall(SYS_gettid)); }
 
-// A job that forked runs in a copy of the worker, and the slot is not the copy's.
+// False in a process that a job has forked: the slot does not belong to it.
 bool is_the_worker() { return getpid() == installed.pid; }
 
 void mask(int how, int signal) {
@@ -76,8 +76,8 @@ void mask(int how, int signal) {
   pthread_sigmask(how, &only, nullptr);
 }
 
-// SIGKILL, since a job may block or ignore all else, and a timer of our own, since it may use alarm(2).
-// timer_settime(2) is async-signal-safe.
+// Sets the time after which the kernel kills this process.  The signal is SIGKILL, since a job may block or ignore any
+// other.  The timer is our own, since a job may use alarm(2).  timer_settime(2) is async-signal-safe.
 void set_patience(std::chrono::milliseconds patience) {
   const itimerspec once{
       .it_interval = {},
@@ -86,8 +86,8 @@ void set_patience(std::chrono::milliseconds patience) {
 }
 
 // Sends the signal once more, with the same siginfo.  It is blocked until the handler returns, and then ends the
-// process at the place of the fault, so that a core file shows that place.  Executing the faulty instruction again
-// might not fault: what it lacked may be there by then.
+// process at the place of the fault, so that a core file shows that place.  The handler does not rely on a second
+// execution of the instruction, since that might not fault again.
 void end_by_default(siginfo_t* info) {
   const int signal = info->si_signo;
   struct sigaction by_default {};
@@ -98,7 +98,7 @@ void end_by_default(siginfo_t* info) {
     syscall(SYS_tgkill, getpid(), this_thread(), signal);
 }
 
-// The same, for a handler that does not return.
+// Does the same in a handler that does not return.
 void end_at_once(siginfo_t* info) {
   end_by_default(info);
   mask(SIG_UNBLOCK, info->si_signo);
@@ -161,7 +161,7 @@ void keep_text(char (&into)[size], const char* text) {
   into[i] = '\0';
 }
 
-// The type first: what() is code of a job and may crash.
+// Notes the exception's type before its what(), since what() is code of a job and may crash.
 void keep_exception(StackRecord& crash) {
   const std::type_info* const type = abi::__cxa_current_exception_type();
   if (type == nullptr) return;
@@ -205,7 +205,8 @@ timer_t make_last_timer() {
   return timer;
 }
 
-// The page below the stack cannot be accessed: so a handler that overruns the stack does not write into other memory.
+// Allocates the stack with a page below it that cannot be accessed: so a handler that overruns the stack does not write
+// into other memory.
 void use_alternative_stack() {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const memory = mmap(nullptr, page + alternative_stack_size, PROT_READ | PROT_WRITE,
@@ -238,7 +239,7 @@ void install_crash_handler(SlotRecord& record, const CrashHandlerSettings& setti
   });
   prime_unwinder();
   use_alternative_stack();
-  // Without SA_RESETHAND: a second thread that crashes must find the handler, and wait.
+  // SA_RESETHAND is not set: a second thread that crashes must enter the handler too, and wait there.
   for (const int signal : faults) handle(signal, on_crash, SA_NODEFER);
   for (const int signal : other_crashes) handle(signal, on_crash, 0);
   handle(SIGTTIN, on_dump, SA_RESTART);

@@ -39,7 +39,7 @@ class Members {
 };
 
 std::string build_ids(const std::vector<Frame>& frames) {
-  std::set<std::string> named;  // as they are shown: of two members with one key Ruby reads only one
+  std::set<std::string> named;  // as the JSON shows them: Ruby reads only one of two members with the same key
   Members ids;
   for (const Frame& frame : frames) {
     if (frame.build_id.empty() || named.size() >= max_build_ids) continue;
@@ -49,7 +49,7 @@ std::string build_ids(const std::vector<Frame>& frames) {
   return ids.object();
 }
 
-// {"Images::Decode":1}: how many runs ago.
+// The jobs that ran before in the same process, with the number of runs since: {"Images::Decode":1}.
 std::string ran_before(const CrashFacts& facts) {
   Members classes;
   for (const CrashFacts::RanBefore& one : facts.ran_before)
@@ -90,7 +90,7 @@ std::string crash_member(const CrashFacts& facts, const CrashReport& report, con
   return crash.object();
 }
 
-// FNV-1a: the same on every host and in every release, which std::hash does not promise.
+// FNV-1a.  It gives the same value on every host and in every release, which std::hash does not promise.
 class Hash {
  public:
   void add(std::string_view text) {

@@ -15,20 +15,20 @@ namespace brood {
 // A crash, as the retry record, the log and the crash book show it.
 struct CrashReport {
   Failure failure;                 // with the member `crash`
-  std::vector<std::string> stack;  // its backtrace
-  std::string top;                 // the innermost of them that is the job's own, so not abort()
-  std::string signal;              // "SIGSEGV"; empty: none
+  std::vector<std::string> stack;  // the backtrace, innermost first
+  std::string top;                 // the innermost frame of the job's own code; so not that of abort()
+  std::string signal;              // "SIGSEGV"; empty: no signal ended the process
   std::string address;             // "0x10"; empty: the signal has none
-  bool has_names = false;          // of functions
-  std::string fingerprint;         // empty: nothing is known but the cause
+  bool has_names = false;          // at least one frame has the name of its function
+  std::string fingerprint;         // empty: only the cause is known
 };
 
-// Pure.  `frames` are those of the job, with or without names; `core` is where its core file lies.
+// Makes the report.  `frames` are those of the job, with or without names; `core` is the path of its core file.  Pure.
 CrashReport report_crash(const WorkerDeath::Cause& cause, const std::vector<Frame>& frames, std::string_view job_class,
                          const std::optional<std::string>& core, WallTime now);
 
-// Twelve hex digits.  Two crashes have the same when class, kind of error, place and build are the same, whether names
-// are known or not.
+// Returns twelve hex digits.  Two crashes have the same fingerprint if class, kind of error, place and build are the
+// same, whether the names of their functions are known or not.
 std::string crash_fingerprint(std::string_view job_class, std::string_view error_class, const CapturedStack& stack);
 
 }  // namespace brood

@@ -31,7 +31,7 @@
 namespace brood {
 namespace {
 
-constexpr unsigned longest_report_s = 10;  // names take 6 s at most, unless a broken file holds them up
+constexpr unsigned longest_report_s = 10;  // names take 6 s at most, unless a broken file hangs the symboliser
 
 // A file without a name, shared by the process that may crash and the one that reports.
 struct CrashRecord {
@@ -51,7 +51,8 @@ Reporter reporter;
 
 bool timed_out(const StackRecord& crash) { return crash.signal == SIGABRT && crash.code == SI_TIMER; }
 
-// Ends by a signal without the siginfo of a fault: valgrind dies of a signal that claims to be one.
+// Ends the process by a signal without the siginfo of a fault: valgrind crashes when it gets such a siginfo from a
+// program.
 void end_by(int signal_number) {
   signal(signal_number, SIG_DFL);
   sigset_t only;
@@ -61,7 +62,7 @@ void end_by(int signal_number) {
   syscall(SYS_tgkill, getpid(), syscall(SYS_gettid), signal_number);
 }
 
-// Within a signal handler: async-signal-safe functions alone.
+// Runs in a signal handler, so it calls only async-signal-safe functions.
 void execute_reporter() {
   CrashRecord& record = *reporter.record;
   const bool within_exit = record.slot.crash.signal == 0;
@@ -126,9 +127,9 @@ SlotRecord& report_own_crash() {
   UniqueFd file(check("memfd_create", memfd_create("brood-crash", MFD_CLOEXEC)));
   check("ftruncate", ftruncate(file.get(), sizeof(CrashRecord)));
   reporter.record = map(file.get());
-  // A high number, away from those that jobs close most often.
+  // The number is high, since jobs most often close low ones.
   reporter.file = check("fcntl", fcntl(file.get(), F_DUPFD_CLOEXEC, 100));
-  // By its name: under valgrind /proc/self/exe is valgrind.
+  // The program is executed by its path: under valgrind, executing /proc/self/exe would start valgrind.
   reporter.program = std::filesystem::read_symlink("/proc/self/exe");
   reporter.file_number = std::to_string(reporter.file);
   const char* const arguments[] = {"brood", "perform", "--crash-record", reporter.file_number.c_str(), nullptr};
@@ -153,7 +154,7 @@ int tell_of_crash(int record_number) {
   const CrashRecord& record = *map(file.get());
   const SlotSnapshot seen = snapshot(record.slot);
   const CapturedStack stack = read_stack(record.slot.crash);
-  // The certain facts come first: the symboliser may end this process.
+  // The facts without names are printed first: the symboliser may crash this process.
   const WorkerDeath::Cause cause = cause_of(record, seen, stack);
   const CrashReport known = report_crash(cause, {}, seen.job_class, std::nullopt, wall_now());
   const bool says_itself = known.failure.message.starts_with(known.failure.error_class);

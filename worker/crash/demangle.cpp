@@ -12,7 +12,8 @@
 namespace brood {
 namespace {
 
-// Templates make names of any length.  A long mangled one is not even tried: few bytes of it may stand for megabytes.
+// Templates make names of any length.  A long mangled name is not demangled: a few of its bytes may stand for
+// megabytes.
 constexpr std::size_t longest_mangled = 2'048, longest_readable = 240;
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {

@@ -4,8 +4,8 @@
 
 namespace brood {
 
-// A C++ name, of a function or a type, as people write it, cut to a readable length.  A name that is not mangled comes
-// back as it is, cut alike.  Standard strings are called by their short name.
+// Returns the name of a C++ function or type as it stands in source code, cut to a readable length.  A name that is not
+// mangled is only cut.  Standard strings have their short names in it.
 std::string demangled(const std::string& name);
 
 }  // namespace brood

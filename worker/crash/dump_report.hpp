@@ -6,11 +6,12 @@
 
 namespace brood {
 
-// The body of a short-lived child: waits until the workers in `asked` have written their stacks, and logs these, one
-// frame a line.  Returns its exit status.
+// The body of a short-lived child.  It waits until the workers in `asked` have written their stacks, and logs the
+// stacks, one frame a line.  Returns the child's exit status.
 int log_stacks(const std::vector<DumpRequest>& asked);
 
-// The same for one worker: writes an object with `slot`, `pid`, `class` and `jid` of its job, `answered` and `frames`.
+// The same for one worker.  It writes to `descriptor` a JSON object with `slot`, `pid`, `class` and `jid` of its job,
+// `answered` and `frames`.
 int tell_stack(const DumpRequest& asked, int descriptor);
 
 }  // namespace brood

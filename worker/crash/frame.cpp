@@ -15,7 +15,7 @@ constexpr std::size_t longest_name = 64, longest_function = 260;
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// Keeps a line one line: the names of a job's own files must not break it, or colour a terminal.
+// Replaces control characters: the names of a job's files must neither break a line nor colour a terminal.
 std::string printable(std::string_view text, std::size_t max_characters) {
   std::string out = utf8_prefix(text, max_characters);
   std::replace_if(
@@ -72,7 +72,7 @@ std::vector<Frame> raw_frames(const CapturedStack& stack) {
 std::vector<Frame> frames_of_job(std::vector<Frame> frames) {
   const auto caller = std::find_if(frames.begin(), frames.end(), calls_the_job);
   if (caller != frames.end()) {
-    // A job may have been inlined into its caller without a trace; then that frame is all there is of it.
+    // A job may have been inlined into its caller without a trace.  Then the caller's frame is the only one to show.
     const bool job_is_seen = std::any_of(frames.begin(), caller, [](const Frame& f) { return !is_machinery(f); });
     frames.erase(job_is_seen ? caller : caller + 1, frames.end());
   }

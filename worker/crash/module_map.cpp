@@ -37,14 +37,14 @@ Loads count_loads() {
   return loads;
 }
 
-// These run in signal handlers too: plain loops, no allocation.
+// The functions from here on also run in signal handlers.  They use plain loops and allocate nothing.
 void set_path(ModuleRecord& record, const char* path) {
   std::size_t i = 0;
   for (; i + 1 < sizeof record.path && path[i] != '\0'; ++i) record.path[i] = path[i];
   record.path[i] = '\0';
 }
 
-// All of the record but where the object is mapped.
+// Makes the whole record except the addresses at which the object is mapped.
 ModuleRecord describe_object(const LoadedObject& object, const char* path) {
   ModuleRecord record{};
   record.bias = object.bias;
@@ -62,7 +62,8 @@ std::string path_of_program() {
   return length > 0 ? std::string(path, static_cast<std::size_t>(length)) : std::string();
 }
 
-// A library that was loaded from a descriptor has a path below /proc; the kernel knows the file's own path.
+// Returns the path of an object's file.  A library that was loaded from a descriptor has a name below /proc; the kernel
+// knows the file's own path.
 std::string path_of_object(const std::string& name) {
   constexpr std::string_view kernels = "/proc/", of_descriptors = "/fd/", gone = " (deleted)";
   const std::size_t at = name.find(of_descriptors);
@@ -100,9 +101,9 @@ Listing list_modules() {
 }
 
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-// The object of an address, if it was loaded after the last look.  dl_iterate_phdr() takes a lock, and this does
-// not.  But it does not give the program headers, and its dlfo_map_start is the address of the ELF header only for an
-// object without gaps between its segments.
+// Finds the object of an address that was loaded after the last refresh().  dl_iterate_phdr() takes a lock, but
+// _dl_find_object() does not.  The latter does not give the program headers.  Its dlfo_map_start is the address of the
+// ELF header only for an object without gaps between its segments.
 struct FoundObject {
   dl_find_object found{};
   std::optional<LoadedObject> object;

@@ -5,7 +5,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kept = 60s;  // a heartbeat, by Redis
+constexpr auto kept = 60s;  // how long Redis keeps a heartbeat
 constexpr auto dead_after = 60s;
 
 }  // namespace

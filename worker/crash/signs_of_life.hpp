@@ -9,18 +9,19 @@
 namespace brood {
 
 // Finds the dead among several supervisors, by their heartbeats alone.  A flush of Redis removes the heartbeats of
-// living supervisors too, but they beat again soon.  The last heartbeat of a dead one stays for a minute.  So a
-// supervisor without a heartbeat for a minute is dead, and one with a heartbeat too new to be left over lives.  Pure:
-// it gets observations with their times.
+// living supervisors too, but they send another one soon.  Redis keeps the last heartbeat of a dead one for a minute.
+// So a supervisor without a heartbeat for a minute is dead.  A supervisor that has a heartbeat more than a minute after
+// the beginning is alive.  Pure: it gets observations with their times.
 class SignsOfLife {
  public:
   SignsOfLife(const std::set<std::string>& identities, SteadyTime begun);
 
-  // It has a heartbeat now, or Redis does not answer.
+  // Notes that the supervisor has a heartbeat now, or that Redis does not answer.
   void seen(const std::string& identity, SteadyTime now);
 
-  // Those not yet known to be dead or alive.  After two minutes there are none.
+  // The supervisors not yet known to be dead or alive.  After two minutes there are none.
   std::set<std::string> doubtful(SteadyTime now) const;
+  // The supervisors known to be dead.
   std::set<std::string> silent(SteadyTime now) const;
 
  private:

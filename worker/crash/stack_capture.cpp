@@ -19,9 +19,9 @@ constexpr std::uint64_t largest_frame = 16 << 20;
 std::uint64_t pc_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RIP]); }
 std::uint64_t sp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RSP]); }
 std::uint64_t fp_of(const ucontext_t& at) { return static_cast<std::uint64_t>(at.uc_mcontext.gregs[REG_RBP]); }
-// The return address of the function at pc, if none of its instructions has run yet.
+// Returns the return address of the function at pc, if none of its instructions has run yet.
 std::uint64_t return_address(const ucontext_t& at) { return *reinterpret_cast<const std::uint64_t*>(sp_of(at)); }
-// Makes `at` look as if the function had returned.  The pc is put inside the call instruction: what follows it may
+// Makes `at` look as if the function had returned.  The pc is put inside the call instruction: the next instruction may
 // belong to another function.
 void step_out(ucontext_t& at, std::uint64_t to) {
   at.uc_mcontext.gregs[REG_RIP] = static_cast<greg_t>(to - 1);
@@ -55,8 +55,8 @@ void step_out_of_frame(ucontext_t&, std::uint64_t, std::uint64_t, std::uint64_t)
 
 thread_local sigjmp_buf* way_out = nullptr;
 
-// False when a fault ended the step.  The mask is not saved: every handler of a fault runs under the mask of the
-// handler that it interrupts.
+// Runs the step.  Returns false if a fault ended it.  The signal mask is not saved: every handler of a fault runs under
+// the mask of the handler that it interrupts.
 template <typename Step>
 bool attempt(Step step) {
   sigjmp_buf here;
@@ -70,8 +70,8 @@ bool attempt(Step step) {
   return true;
 }
 
-// An address within the call that returns to `frame`.  Where the call is the last instruction of a segment, its return
-// address lies in the next one.  The innermost frame is no return address.
+// Returns an address within the call that returns to `frame`.  If the call is the last instruction of a segment, its
+// return address lies in the next segment.  The innermost frame (number 0) is no return address.
 std::uint64_t call_of(std::uint64_t frame, std::uint32_t number = 1) { return number == 0 ? frame : frame - 1; }
 
 _Unwind_Reason_Code append(StackRecord& record, std::uint64_t frame) {
@@ -80,7 +80,7 @@ _Unwind_Reason_Code append(StackRecord& record, std::uint64_t frame) {
   return _URC_NO_REASON;
 }
 
-// Frames of the unwinder, of which those before `from` (a pc, or the entry of a function) are the handler's own.
+// A walk of the unwinder.  The frames before `from` (a pc, or the entry of a function) are the handler's own.
 struct Walk {
   StackRecord* record;
   std::uint64_t from;
@@ -102,7 +102,7 @@ _Unwind_Reason_Code note_frame_from_function(_Unwind_Context* context, void* arg
   if (!walk.begun) {
     if (_Unwind_GetRegionStart(context) != walk.from) return _URC_NO_REASON;
     walk.begun = true;
-    // Readers take pc for the address of an instruction, not for a return address; behind a call that never returns
+    // Readers take pc as the address of an instruction, not as a return address.  After a call that never returns
     // another function may begin.
     walk.record->pc = pc - 1;
     walk.record->sp = _Unwind_GetCFA(context);
@@ -117,8 +117,8 @@ void unwind(StackRecord& record, std::uint64_t from) {
   attempt([&walk] { _Unwind_Backtrace(note_frame, &walk); });
 }
 
-// After a jump to where no code is, the unwinder has nothing to go by.  But the call that jumped left its return
-// address: pretend that it has returned.
+// After a jump to an address without code, the unwinder finds no unwind information.  But the call that jumped has left
+// its return address, so unwind as if the call had returned.
 void unwind_from_caller(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
   std::uint64_t caller = 0;
   attempt([&] { caller = return_address(interrupted); });
@@ -130,8 +130,8 @@ void unwind_from_caller(StackRecord& record, const ModuleMap& modules, ucontext_
   interrupted.uc_mcontext = before;
 }
 
-// [fp] is the caller's frame pointer, and after it lies the return address: job libraries are built so.  As soon as the
-// unwinder knows one of the callers, it goes on from there.
+// Walks along frame pointers: [fp] is the caller's frame pointer, and the return address follows it.  Job libraries are
+// built with frame pointers.  As soon as the unwinder knows one of the callers, it continues from there.
 void unwind_from_frame_pointers(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
   const mcontext_t before = interrupted.uc_mcontext;
   std::uint64_t frame = fp_of(interrupted), lowest = sp_of(interrupted);
@@ -164,7 +164,7 @@ void complete(StackRecord& record, const ModuleMap& modules) {
   record.state.store(static_cast<std::uint32_t>(StackState::complete), std::memory_order_release);
 }
 
-// The memory that counts for RLIMIT_DATA: the sixth number of statm, in pages.
+// Returns the bytes of memory that count for RLIMIT_DATA: the sixth number of statm, which is in pages.
 std::uint64_t measure_data() {
   const int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
@@ -200,7 +200,7 @@ bool has_address(const siginfo_t& info) {
     case SIGFPE:
     case SIGILL:
     case SIGTRAP:
-    case SIGSYS:  // si_call_addr, which lies where si_addr does
+    case SIGSYS:  // it has si_call_addr at the place of si_addr
       return info.si_code > 0;
     default:
       return false;
@@ -229,7 +229,7 @@ void write_exit_header(StackRecord& record, int status) {
 
 void write_frames(StackRecord& record, const ModuleMap& modules, ucontext_t& interrupted) {
   const std::uint64_t pc = pc_of(interrupted);
-  record.frames[0] = pc;  // which may be 0
+  record.frames[0] = pc;  // it may be 0
   record.frame_count = 1;
   unwind(record, pc);
   const auto in_code = [&](std::uint32_t i) {

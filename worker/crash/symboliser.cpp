@@ -24,19 +24,19 @@
 namespace brood {
 namespace {
 
-// No recursion of inlined calls in real code is as deep.
+// No real code has a deeper nesting of inlined calls.
 constexpr std::size_t max_inlined = 50;
 
 std::vector<int> also_from;  // see symbolise_also_from()
 
-// The program or shared object at `path`; nothing for any other file.  Checked before it is opened, since opening a
-// FIFO or a device may block, or have effects.
+// Opens the program or shared object at `path`.  The result is empty for any other file.  The kind of file is checked
+// before it is opened, since opening a FIFO or a device may block or have effects.
 UniqueFd open_elf(const std::string& path) {
   struct stat file {};
   if (!path.starts_with('/') || stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return UniqueFd();
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!fd) return fd;
-  // Identification and type alone; libdwfl would unpack compressed files, and relocate object files.
+  // Only the identification and the type are checked.  libdwfl would unpack compressed files and relocate object files.
   Elf64_Ehdr header{};
   const bool whole = pread(fd.get(), &header, sizeof header, 0) == static_cast<ssize_t>(sizeof header);
   const bool loadable = header.e_type == ET_DYN || header.e_type == ET_EXEC;
@@ -56,8 +56,8 @@ std::string hex(const unsigned char* bytes, int size) {
 
 int find_no_elf(Dwfl_Module*, void**, const char*, Dwarf_Addr, char**, Elf**) { return -1; }
 
-// The name of an inlined call: from its mangled name if the compiler noted one, else its plain name behind those of its
-// class and namespaces.
+// Returns the name of an inlined call.  It is made from the mangled name if the compiler noted one, else from the plain
+// name and those of its class and namespaces.
 std::string name_of(Dwarf_Die* call) {
   Dwarf_Attribute attribute;
   for (const unsigned linkage : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name}) {
@@ -66,7 +66,7 @@ std::string name_of(Dwarf_Die* call) {
   }
   const char* plain = dwarf_diename(call);
   std::string name = plain != nullptr ? plain : "";
-  // Use the origin: the declaration lies in its class and namespaces, the call and the definition need not.
+  // Use the origin: only the declaration surely lies within its class and namespaces.
   Dwarf_Die origin = *call;
   for (int i = 0; i < 4; ++i) {
     const bool refers = dwarf_attr(&origin, DW_AT_abstract_origin, &attribute) != nullptr ||
@@ -101,8 +101,8 @@ class Module {
   void append(Frame place, std::vector<Frame>& frames) {
     const char* symbol = dwfl_module_addrname(module_, place.offset);
     if (symbol != nullptr) place.function = demangled(symbol);
-    // For abort() and its like the name is enough: reading libc's debug information would take longer than all the
-    // rest.
+    // For abort() and similar functions the name is enough: reading libc's debug information would take longer than
+    // all other frames.
     if (is_machinery(place)) return frames.push_back(std::move(place));
 
     Dwarf_Addr bias = 0;
@@ -139,7 +139,7 @@ class Module {
   bool report(const std::string& path, UniqueFd fd) {
     if (!dwfl_) return false;
     dwfl_report_begin(dwfl_.get());
-    // At base 0, so that addresses are those of the file.
+    // The base is 0, so that addresses are those of the file.
     module_ = dwfl_report_elf(dwfl_.get(), path.c_str(), path.c_str(), fd.get(), 0, true);
     if (module_ != nullptr) fd.release();  // libdwfl's from here on
     dwfl_report_end(dwfl_.get(), nullptr, nullptr);
@@ -153,7 +153,7 @@ class Module {
     return size > 0 ? hex(bytes, std::min(size, 20)) : "";
   }
 
-  // The compilation unit of an address.  clang writes no table of them, so then each one is asked.
+  // Returns the compilation unit of an address.  clang writes no table of the units, so then each unit is searched.
   Dwarf_Die* unit_at(Dwarf_Addr address, Dwarf_Addr& bias) {
     Dwarf_Die* unit = dwfl_module_addrdie(module_, address, &bias);
     if (unit != nullptr) return unit;
@@ -167,7 +167,8 @@ class Module {
     Dwarf_Die* scopes = nullptr;
     int count = dwarf_getscopes(unit, address, &scopes);
     if (count > 0) {
-      // For an inlined call libdw goes on with where the function was written; we want where it was inlined.
+      // For an inlined call libdw continues with the scopes of the function's definition.  The report needs the scopes
+      // of the place where it was inlined.
       Dwarf_Die innermost = scopes[0];
       std::free(std::exchange(scopes, nullptr));
       count = dwarf_getscopes_die(&innermost, &scopes);
@@ -235,7 +236,7 @@ std::vector<Frame> symbolise(const CapturedStack& stack, const SymboliserOptions
   const std::chrono::nanoseconds budget = processor_time() + options.budget;
   unsetenv("DEBUGINFOD_URLS");
   std::map<const CapturedStack::Module*, std::unique_ptr<Module>> opened;
-  std::map<std::uint64_t, std::vector<Frame>> known;  // by address: a recursion comes by one place again and again
+  std::map<std::uint64_t, std::vector<Frame>> known;  // by address: a recursion has the same address many times
   std::vector<Frame> frames;
   for (Frame& raw : raw_frames(stack)) {
     if (const auto again = known.find(raw.address); again != known.end()) {

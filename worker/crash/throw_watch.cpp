@@ -12,7 +12,7 @@
 
 #include "shared/scoreboard/stack_record.hpp"
 
-// Replaces the C++ runtime's function: every loaded library finds the program's symbol first.
+// This function replaces that of the C++ runtime: every loaded library finds the program's symbol first.
 extern "C" [[noreturn]] __attribute__((visibility("default"))) void __cxa_throw(void* object, std::type_info* type,
                                                                                 void (*destroy)(void*));
 
@@ -36,7 +36,7 @@ CxaThrow runtime_throw() {
   static const auto found = reinterpret_cast<CxaThrow>(dlsym(RTLD_NEXT, "__cxa_throw"));
   return found;
 }
-const CxaThrow found_early = runtime_throw();  // before there is a reason to throw, such as no memory
+const CxaThrow found_early = runtime_throw();  // at start: the lookup might fail when memory has run out
 
 struct Walk {
   Throw* into;
@@ -55,7 +55,7 @@ _Unwind_Reason_Code note_frame(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
-// An exception that lies where an earlier one lay takes over the earlier one's entry.
+// Notes the stack of a throw.  An exception at the address of an earlier one replaces the entry of the earlier one.
 void note(const void* object) {
   Throw seen{.object = object};
   Walk walk{&seen};

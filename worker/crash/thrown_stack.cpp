@@ -33,8 +33,8 @@ CapturedStack captured(const std::vector<std::uint64_t>& frames) {
   const auto record = std::make_unique<StackRecord>();
   for (const std::uint64_t frame : frames) {
     if (record->frame_count == max_frames) break;
-    // The first is an instruction's own address.  The module is looked up by the address of the call, as readers of
-    // the record do: the return address may lie in the next segment.
+    // The first frame of a record is an instruction's own address.  The module is looked up by the address of the call,
+    // as readers of the record do: the return address may lie in the next segment.
     const std::uint64_t call = frame - 1;
     record->frames[record->frame_count] = record->frame_count == 0 ? call : frame;
     ++record->frame_count;
@@ -57,7 +57,7 @@ std::vector<std::string> lines_of(std::vector<Frame> frames) {
   return lines;
 }
 
-// Runs in the child, a copy of a worker.  As little as possible of the worker's code may run here.
+// The body of the child, which is a copy of a worker.  As little as possible of the worker's code may run in it.
 [[noreturn]] void write_lines(const CapturedStack& stack, milliseconds longest, int to) {
   const rlimit none{0, 0};
   setrlimit(RLIMIT_CORE, &none);

@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::microseconds;
 
-// By how much an earlier job must have raised the peak before the next one pays for a reset.
+// How far an earlier job must have raised the peak for a reset to be worth its cost.
 constexpr std::uint64_t well_above_kb = 8 * 1024;
 
 rusage usage_of(int who) {
@@ -31,7 +31,7 @@ microseconds cpu_of(const rusage& used) {
 
 std::uint64_t peak_kb_of(const rusage& used) { return static_cast<std::uint64_t>(std::max(used.ru_maxrss, 0L)); }
 
-// The same count as getrusage's, for half the cost.
+// Returns the CPU time that getrusage() returns too, at half the cost.
 microseconds own_cpu() {
   timespec used{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
@@ -62,7 +62,7 @@ JobUsage JobMeter::end(bool waited_for_children) {
           .peak_rss_kb = std::max(peak_kb_, child_peak_kb_)};
 }
 
-// The kernel keeps the highest resident size until it is reset.
+// Resets the kernel's peak, which otherwise stays at the highest resident size of all earlier jobs.
 void JobMeter::forget_higher_peak() {
   if (peak_kb_ < known_peak_kb_ + well_above_kb) return;
   const std::uint64_t resident_kb = read_own_memory().resident_bytes / 1024;

@@ -9,14 +9,14 @@
 
 namespace brood {
 
-// Measures the use of each job of a worker: the time and CPU time of the worker and of the children that it has waited
-// for, and the highest resident memory of the worker, or of a program that it runs.
+// Measures the resources of each job of a worker: its elapsed time, the CPU time of the worker and of the children that
+// it has waited for, and the highest resident memory of the worker, or of a program that it runs.
 class JobMeter {
  public:
   JobMeter();
 
   void begin();
-  // `waited_for_children` false: none can have been waited for since begin().
+  // `waited_for_children` is false if the worker cannot have waited for a child since begin().
   JobUsage end(bool waited_for_children = true);
 
   // Notes the peak memory of a child that has ended.
@@ -31,7 +31,8 @@ class JobMeter {
     note_child_peak(peak_kb);
   }
 
-  // CPU time of this process from its start to the beginning of the job, plus all of note_apart() until now.
+  // Returns the CPU time of this process from its start to the beginning of the job, plus all CPU time noted by
+  // note_apart() until now.
   std::chrono::microseconds cpu_before() const { return own_cpu_before_ + all_apart_cpu_ + forkers_cpu_; }
 
  private:
@@ -41,7 +42,7 @@ class JobMeter {
   std::chrono::microseconds own_cpu_before_{}, children_cpu_{};
   std::chrono::microseconds apart_cpu_{};  // since begin()
   std::chrono::microseconds all_apart_cpu_{}, forkers_cpu_{};
-  bool waited_for_children_ = true;  // since children_cpu_ was asked for, perhaps
+  bool waited_for_children_ = true;  // it may have, since children_cpu_ was read
   std::uint64_t peak_kb_ = 0;        // the kernel's last value
   std::uint64_t child_peak_kb_ = 0;  // since begin()
   std::uint64_t known_peak_kb_ = 0;  // the peak when it was last found not worth a reset

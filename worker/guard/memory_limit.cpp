@@ -14,7 +14,7 @@ MemoryLimit::MemoryLimit(std::uint64_t bytes) : bytes_(works() ? bytes : 0) {
   if (bytes > 0 && !works())
     log::warn("memory_limit_without_effect", {{"reason", "this brood is built with a sanitizer"}});
   if (!in_force()) return;
-  // A worker that is larger than the limit before its first job must still be able to report that.
+  // A worker that uses more than the limit before its first job must still be able to report that.
   with_reserve_ = std::max(bytes_, read_own_memory().data_bytes) + reserve_bytes;
   rlimit given{};
   getrlimit(RLIMIT_DATA, &given);

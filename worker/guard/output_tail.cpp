@@ -8,7 +8,7 @@ namespace brood {
 
 void OutputTail::add(std::string_view text) {
   text_ += text;
-  if (text_.size() <= 2 * most_bytes) return;  // moved now and then, not each time
+  if (text_.size() <= 2 * most_bytes) return;  // so the text is moved only now and then
   text_.erase(0, text_.size() - most_bytes);
   cut_ = true;
 }
@@ -20,7 +20,7 @@ std::vector<std::string> OutputTail::lines() const {
     rest.remove_prefix(rest.size() - most_bytes);
     cut = true;
   }
-  // The rest of a line is left out, unless there is nothing else.
+  // The rest of a line that was cut is left out, unless it is the only line.
   if (const std::size_t end = rest.find('\n'); cut && end < rest.size() - 1) rest.remove_prefix(end + 1);
 
   std::vector<std::string> lines;

@@ -14,12 +14,12 @@ class OutputTail {
 
   void add(std::string_view text);
 
-  // Oldest first, without blank ones, as UTF-8; of a line that is too long the beginning.
+  // Returns the last lines, oldest first, without blank ones, as UTF-8.  A line that is too long loses its end.
   std::vector<std::string> lines() const;
 
  private:
   std::string text_;
-  bool cut_ = false;  // the text begins in the middle of something
+  bool cut_ = false;  // the text may begin in the middle of a line
 };
 
 }  // namespace brood

@@ -11,7 +11,7 @@ OwnMemory read_own_memory() noexcept {
   char text[128];
   const ssize_t size = ::read(file, text, sizeof text);
   ::close(file);
-  // Pages: size resident shared text lib data dt.  sscanf is not for a signal handler.
+  // The fields, in pages: size resident shared text lib data dt.  sscanf() is not async-signal-safe.
   std::uint64_t fields[7] = {};
   int field = 0;
   for (ssize_t i = 0; i < size && field < 7; ++i) {

@@ -21,8 +21,8 @@ bool is_set(int alarm) {
   return getitimer(alarm, &now) == 0 && (now.it_value.tv_sec != 0 || now.it_value.tv_usec != 0);
 }
 
-// Those for which a job is ended or refused something; not RLIMIT_CORE, which a worker lowers for good once it has
-// decrypted.  To look at one takes half a microsecond under the shield.
+// The limits at which the kernel ends a job or refuses a call.  RLIMIT_CORE is not among them: a worker lowers it for
+// good once it has decrypted.  Reading a limit takes half a microsecond under the shield.
 constexpr int resources[] = {RLIMIT_CPU,   RLIMIT_FSIZE,  RLIMIT_DATA,    RLIMIT_STACK,
                              RLIMIT_NPROC, RLIMIT_NOFILE, RLIMIT_MEMLOCK, RLIMIT_AS};
 
@@ -59,12 +59,12 @@ ProcessState::ProcessState()
   }
   std::fegetenv(&floating_point_);
   counts_user_time_ = is_set(ITIMER_VIRTUAL);
-  counts_processor_time_ = is_set(ITIMER_PROF);  // a profiler's
+  counts_processor_time_ = is_set(ITIMER_PROF);  // a profiler sets it
   static_assert(std::size(resources) == std::tuple_size_v<decltype(limits_)>);
   for (std::size_t i = 0; i < limits_.size(); ++i) getrlimit(resources[i], &limits_[i]);
 }
 
-// Setting it takes a hundred times as long as looking.
+// The check saves time: setting the environment takes a hundred times as long.
 bool ProcessState::floating_point_is_as_noted() const {
 #if defined(__x86_64__)
   constexpr unsigned exceptions = 0x3f;
@@ -87,10 +87,10 @@ void ProcessState::restore_own() const {
   restore_locale();
 }
 
-// Each is looked at first: that takes some nanoseconds, and no system call.
+// Each locale is compared first: that takes some nanoseconds, and no system call.
 void ProcessState::restore_locale() const {
   if (uselocale(nullptr) != thread_locale_) uselocale(thread_locale_);
-  if (std::locale() != cpp_locale_) std::locale::global(cpp_locale_);  // which sets that of C too, if it has a name
+  if (std::locale() != cpp_locale_) std::locale::global(cpp_locale_);  // this sets the C locale too, if it has a name
   if (std::setlocale(LC_ALL, nullptr) != c_locale_) std::setlocale(LC_ALL, c_locale_.c_str());
 }
 
@@ -122,9 +122,9 @@ bool ProcessState::restore_kernels() const {
   umask(umask_);
   struct stat status {};
   const bool elsewhere = stat(".", &status) != 0 || status.st_dev != device_ || status.st_ino != inode_;
-  // Its path may lead to another by now.
+  // The descriptor comes first, since the path may lead to another directory by now.
   if (elsewhere && fchdir(opened_directory_.get()) != 0 && !directory_.empty() && chdir(directory_.c_str()) != 0) {
-    // A job has closed our descriptor, and the directory is gone: the next job has none either way.
+    // A job has closed our descriptor, and the directory is gone: nothing can restore it for the next job.
   }
   return restore_limits();
 }

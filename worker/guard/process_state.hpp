@@ -15,18 +15,19 @@
 
 namespace brood {
 
-// State of the process that a worker relies on and a job may change: signal mask, the dispositions that matter to it
-// (those of crashes too), the alternative stack, the terminate handler, alarms of all three clocks, resource limits,
-// working directory, umask, floating-point environment, locale (of C, of its thread and of C++), and the signal at the
-// supervisor's death.  It is noted once the libraries are loaded, and restored after each job, so that a job does not
-// affect later ones. restore_kernels() is apart from restore_own(), since only a system call can have changed the
-// kernel's state.
+// State of the process that a worker relies on and a job may change: signal mask, the dispositions of the signals that
+// the worker uses (and of crashes), the alternative stack, the terminate handler, alarms of all three clocks, resource
+// limits, working directory, umask, floating-point environment, locale (of C, of its thread and of C++), and the signal
+// at the supervisor's death.  The constructor notes it after the libraries are loaded.  It is restored after each job,
+// so that a job does not affect later ones.
 class ProcessState {
  public:
   ProcessState();
 
+  // Restores the state that lies in the process's own memory.
   void restore_own() const;
-  // Returns false if a job has lowered a hard limit, which only a privileged process can raise again.
+  // Restores the state that the kernel keeps; only a system call can have changed it.  Returns false if a job has
+  // lowered a hard limit, which only a privileged process can raise again.
   bool restore_kernels() const;
 
  private:
@@ -46,14 +47,14 @@ class ProcessState {
   int parent_death_signal_ = 0;
   mode_t umask_ = 0;
   UniqueFd opened_directory_;
-  std::string directory_;  // its path; empty: the directory was gone already
+  std::string directory_;  // its path; empty: the directory did not exist any more
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::fenv_t floating_point_{};
   std::string c_locale_;
   locale_t thread_locale_;
   std::locale cpp_locale_;
-  bool counts_user_time_ = false, counts_processor_time_ = false;  // by an alarm that was set before the first job
+  bool counts_user_time_ = false, counts_processor_time_ = false;  // such an alarm was set before the first job
   std::array<rlimit, 8> limits_{};
 };
 

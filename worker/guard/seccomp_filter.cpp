@@ -41,8 +41,8 @@ class Filter {
  public:
   Filter() : filter_(seccomp_init(SCMP_ACT_ALLOW), seccomp_release) {
     if (!filter_) throw std::system_error(ENOMEM, std::generic_category(), "seccomp_init");
-    // Adds the calls of 32-bit programs, where this machine runs these: a filter that does not know a call would kill
-    // them.
+    // Add the calls of 32-bit programs where this machine runs such programs: a filter would kill them at a call that
+    // it does not know.
     for (const std::uint32_t other : {SCMP_ARCH_X86, SCMP_ARCH_X32, SCMP_ARCH_ARM}) {
       if (related(other)) check_rule("seccomp_arch_add", seccomp_arch_add(filter_.get(), other));
     }
@@ -59,12 +59,12 @@ class Filter {
     std::vector<scmp_arg_cmp> all_hold;
     for (const Condition& condition : refusal.conditions) {
       const auto value = static_cast<std::uint32_t>(value_of(condition, supervisor, supervisor_group));
-      // The kernel reads the argument as an int: the filter must ignore the upper half of the register.
+      // The kernel reads the argument as an int, so the filter must ignore the upper half of the register.
       all_hold.push_back({condition.argument, SCMP_CMP_MASKED_EQ, 0xffffffff, value});
     }
     const int result = seccomp_rule_add_array(filter_.get(), SCMP_ACT_ERRNO(static_cast<unsigned>(refusal.error)), call,
                                               static_cast<unsigned>(all_hold.size()), all_hold.data());
-    // A call that some architecture does not have cannot be made there either.
+    // An architecture without the call (EDOM) needs no rule.
     if (result != -EDOM) check_rule("seccomp_rule_add", result);
   }
 

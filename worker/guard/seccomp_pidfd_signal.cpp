@@ -38,7 +38,7 @@ long argument(const ucontext_t&, int) { return 0; }
 void set_result(ucontext_t&, long) {}
 #endif
 
-// The address range of the C library's code.
+// Finds the address range of the C library's code.
 int find_c_library(dl_phdr_info* info, std::size_t, void* found) {
   const LoadedObject object{info->dlpi_addr, {info->dlpi_phdr, info->dlpi_phnum}};
   const auto segment = segment_at(object, reinterpret_cast<std::uint64_t>(&::syscall));
@@ -50,7 +50,7 @@ int find_c_library(dl_phdr_info* info, std::size_t, void* found) {
 constexpr std::uint32_t offset_of_pointer =
     offsetof(seccomp_data, instruction_pointer);  // little-endian: low half first
 
-// The pid that a pidfd names; 0 when `fd` is none, as for a directory of /proc.
+// Returns the pid of the process of a pidfd.  Returns 0 if `fd` is no pidfd, such as a directory of /proc.
 pid_t named_by(int fd) {
   char path[48] = "/proc/self/fdinfo/";
   char digits[12];
@@ -88,7 +88,7 @@ long send(const ucontext_t& call) {
 void trap_pidfd_signals() {
   LoadedSegment code;
   if (own_architecture == 0 || dl_iterate_phdr(find_c_library, &code) == 0) return;
-  // The filter works only if all of the code lies in one stretch of 4 GB: begin and end have the same upper half.
+  // The filter works only if begin and end of the code have the same upper half, so within one range of 4 GB.
   if (code.begin >> 32 != code.end >> 32) return;
   const auto high = static_cast<std::uint32_t>(code.begin >> 32);
   const auto low = static_cast<std::uint32_t>(code.begin), end = static_cast<std::uint32_t>(code.end);
@@ -106,7 +106,7 @@ void trap_pidfd_signals() {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
-  // Fails where the kernel takes no filters; the supervisor logs that.
+  // The call fails where the kernel accepts no filters; the supervisor logs that.
   syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &filter);
 }
 

@@ -14,16 +14,16 @@ namespace {
 
 constexpr std::int64_t everybody = -1;
 constexpr std::int64_t pr_sched_core = 62;  // linux/prctl.h, for older headers
-constexpr std::int64_t f_setown_ex = 15;    // its owner lies in memory
+constexpr std::int64_t f_setown_ex = 15;    // its argument points to the owner in memory
 constexpr std::int64_t paste_by_linux = TIOCLINUX;
-// ioprio_set(2); <linux/ioprio.h> is C alone in some releases ("class" is a parameter there).
+// Values of ioprio_set(2).  <linux/ioprio.h> is valid only in C in some releases: it has a parameter named "class".
 constexpr std::int64_t ioprio_process = 1;
 constexpr std::int64_t ioprio_group = 2;
 constexpr std::int64_t ioprio_user = 3;
 
-// The names of <asm/unistd.h> up to Linux 6.16, with those of other architectures and of old 32-bit calls.
+// The names of <asm/unistd.h> up to Linux 6.16, and those of other architectures and of old 32-bit calls.
 constexpr CallGroup groups[] = {
-    // Files, by the rights of the user: what they let a job do is in SECURITY.md.
+    // Files, which the user's rights protect.  SECURITY.md describes what a job may do with them.
     {CallReach::own,
      "read write open close stat fstat lstat poll lseek pread64 pwrite64 readv writev access pipe select sendfile "
      "fsync fdatasync truncate ftruncate getdents getcwd chdir fchdir rename mkdir rmdir creat link unlink symlink "
@@ -46,8 +46,8 @@ constexpr CallGroup groups[] = {
      "remap_file_pages mbind set_mempolicy get_mempolicy set_mempolicy_home_node pkey_mprotect pkey_alloc pkey_free "
      "userfaultfd membarrier mseal map_shadow_stack modify_ldt arch_prctl set_thread_area get_thread_area cacheflush "
      "breakpoint set_tls get_tls"},
-    // Its own signals, threads, children, clocks and limits.  A child that is given to the supervisor (CLONE_PARENT) is
-    // ended and reaped as a stray, and its death raises SIGCHLD whatever signal was asked for.
+    // The caller's own signals, threads, children, clocks and limits.  A child that the supervisor becomes the parent
+    // of (CLONE_PARENT) is ended and reaped as a stray, and its death raises SIGCHLD whatever signal the call named.
     {CallReach::own,
      "rt_sigaction rt_sigprocmask rt_sigreturn rt_sigpending rt_sigtimedwait rt_sigsuspend sigaltstack sigaction "
      "sigpending sigprocmask sigreturn sigsuspend signal sgetmask ssetmask pause nanosleep getitimer alarm setitimer "
@@ -65,25 +65,26 @@ constexpr CallGroup groups[] = {
      "sched_rr_get_interval sched_rr_get_interval_time64 sched_getaffinity sched_getattr getrusage sysinfo times uname "
      "gettimeofday time getcpu getrandom sysfs listns get_kernel_syms query_module oldolduname olduname "
      "getuid32 getgid32 geteuid32 getegid32 getgroups32 getresuid32 getresgid32"},
-    // Its own rights, which no_new_privs lets only shrink.
+    // The caller's own rights, which can only shrink under no_new_privs.
     {CallReach::own,
      "setuid setgid setreuid setregid setresuid setresgid setfsuid setfsgid capset setuid32 setgid32 setreuid32 "
      "setregid32 setresuid32 setresgid32 setfsuid32 setfsgid32"},
-    // Sockets, queues and shared memory: a job can reach none of the supervisor's but its control socket, which does
-    // not obey a job.
+    // Sockets, queues and shared memory.  The only one of the supervisor that a job can reach is its control socket,
+    // which does not obey a job.
     {CallReach::own,
      "socket connect accept accept4 sendto recvfrom sendmsg recvmsg sendmmsg recvmmsg recvmmsg_time64 shutdown bind "
      "listen getsockname getpeername socketpair setsockopt getsockopt socketcall recv send ipc shmget shmat shmctl "
      "shmdt semget semop semctl semtimedop semtimedop_time64 msgget msgsnd msgrcv msgctl mq_open mq_unlink "
      "mq_timedsend mq_timedreceive mq_timedsend_time64 mq_timedreceive_time64 mq_notify mq_getsetattr add_key "
      "request_key"},
-    // No operation of these signals, traces or schedules anybody, or sets whom a file signals.
+    // Asynchronous input and output.  None of its operations signals, traces or schedules a process, or sets the
+    // process that a file signals.
     {CallReach::own,
      "io_setup io_destroy io_getevents io_submit io_cancel io_pgetevents io_pgetevents_time64 io_uring_setup "
      "io_uring_enter io_uring_register"},
-    // Only of a process that is ending already.
+    // It works only on a process that is ending already.
     {CallReach::own, "process_mrelease"},
-    // Calls that no kernel answers any more.
+    // Calls that no kernel implements any more.
     {CallReach::own,
      "uselib _sysctl create_module getpmsg putpmsg afs_syscall tuxcall security vserver "
      "bdflush break ftime gtty idle lock mpx prof profil stty ulimit sys_debug_setcontext"},
@@ -109,7 +110,7 @@ template <Named whom, unsigned argument = 0>
 constexpr Condition is[] = {{argument, whom}};
 template <unsigned argument, std::int64_t value>
 constexpr Condition is_number[] = {{argument, number, value}};
-// `argument` holds `kind`, and the one behind it names whom.
+// The first argument is `kind`, and argument number `at` names `whom`.
 template <std::int64_t kind, Named whom, unsigned at = 1>
 constexpr Condition is_kind[] = {{0, number, kind}, {at, whom}};
 template <std::int64_t command, Named whom>
@@ -119,17 +120,17 @@ constexpr Refusal all_refusals[] = {
     {"kill", EPERM, is<supervisor>},
     {"kill", EPERM, is<minus_its_group>},
     {"kill", EPERM, is_number<0, everybody>},
-    {"setpgid", EPERM, is<its_group, 1>},  // then kill(0) would be aimed at it too
+    {"setpgid", EPERM, is<its_group, 1>},  // in its group kill(0) would signal it too
     {"tkill", EPERM, is<supervisor>},
     {"tgkill", EPERM, is<supervisor>},
     {"rt_sigqueueinfo", EPERM, is<supervisor>},
     {"rt_tgsigqueueinfo", EPERM, is<supervisor>},
-    // A descriptor of the supervisor's /proc directory suffices, and any socket names the process at its other end.  A
-    // program that gets the answer of a kernel before 5.1 uses kill().
+    // A descriptor of the supervisor's /proc directory suffices for the call, and any socket gives a descriptor of the
+    // process at its other end.  A program that gets ENOSYS, as from a kernel before 5.1, uses kill().
     {"pidfd_send_signal", ENOSYS, {}},
     {"pidfd_open", EPERM, is<supervisor>},
     {"pidfd_getfd", EPERM, {}},
-    // The owner of a file chooses which process it signals when there is something to read.
+    // These set the process that a file signals when there is something to read.
     {"fcntl", EPERM, is_command<F_SETOWN, supervisor>},
     {"fcntl", EPERM, is_command<F_SETOWN, minus_its_group>},
     {"fcntl", EINVAL, is_number<1, f_setown_ex>},
@@ -138,7 +139,7 @@ constexpr Refusal all_refusals[] = {
     {"fcntl64", EINVAL, is_number<1, f_setown_ex>},
     {"ioctl", EPERM, is_number<1, FIOSETOWN>},
     {"ioctl", EPERM, is_number<1, SIOCSPGRP>},
-    // Control-C, typed into the supervisor's terminal.
+    // These could type Control-C into the supervisor's terminal.
     {"ioctl", EPERM, is_number<1, TIOCSTI>},
     {"ioctl", EPERM, is_number<1, paste_by_linux>},
     {"ptrace", EPERM, is<supervisor, 1>},
@@ -162,7 +163,7 @@ constexpr Refusal all_refusals[] = {
     {"ioprio_set", EPERM, is_number<0, ioprio_user>},
     {"prctl", EPERM, is_kind<pr_sched_core, supervisor, 2>},
     {"prctl", EPERM, is_kind<pr_sched_core, its_group, 2>},
-    // Puts the caller's keys in place of its parent's.
+    // This replaces the parent's keys by the caller's.
     {"keyctl", EPERM, is_number<0, KEYCTL_SESSION_TO_PARENT>},
 };
 

@@ -20,7 +20,7 @@
 namespace brood {
 namespace {
 
-// A job may have given the stream a buffer of its own, which is gone by now, and must not be flushed.
+// Flushes the stream.  A job may have given it a buffer of its own, which may not exist any more and is not flushed.
 void flush_stream(std::ostream& stream, std::streambuf* own_buffer) {
   if (stream.rdbuf() != own_buffer) stream.rdbuf(own_buffer);
   stream.exceptions(std::ios::goodbit);
@@ -48,13 +48,13 @@ StandardOutput::StandardOutput(int pipe, std::string token)
   check("fstat of the output pipe", fstat(pipe, &status));
   device_ = status.st_dev;
   inode_ = status.st_ino;
-  __fpurge(stdout);  // what the supervisor had not written yet is its own to write
+  __fpurge(stdout);  // the supervisor itself writes what was in its buffer at the fork
   check("dup2", dup2(pipe, STDOUT_FILENO));
   check("dup2", dup2(pipe, STDERR_FILENO));
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // a pipe is block-buffered otherwise
 }
 
-// True only while the streams are as this class set them up: otherwise it is unknown.
+// Returns true only if the streams are as this class set them up; otherwise it is not known whether they are empty.
 bool StandardOutput::is_empty() const {
   const auto untouched = [](const std::ostream& stream, const std::streambuf* own_buffer) {
     return stream.rdbuf() == own_buffer && stream.good() && stream.exceptions() == std::ios::goodbit;
@@ -88,7 +88,7 @@ bool StandardOutput::is_the_pipe(int fd) const {
 void StandardOutput::mend() {
   const bool out = is_the_pipe(STDOUT_FILENO), error = is_the_pipe(STDERR_FILENO);
   if (!out || !error) {
-    // The job may have closed every descriptor: then use any that is left.
+    // The job may have closed our descriptor: then use another descriptor of the pipe that is still open.
     if (!is_the_pipe(pipe_.get())) {
       pipe_.release();
       const int left = out ? STDOUT_FILENO : error ? STDERR_FILENO : -1;
@@ -100,7 +100,7 @@ void StandardOutput::mend() {
     if (!out) dup2(source, STDOUT_FILENO);
     if (!error) dup2(source, STDERR_FILENO);
   }
-  // O_NONBLOCK belongs to the pipe's open file: later jobs would lose output.
+  // O_NONBLOCK is a flag of the open file, so it would stay for later jobs, which would then lose output.
   const int flags = fcntl(STDOUT_FILENO, F_GETFL);
   if (flags >= 0 && (flags & O_NONBLOCK) != 0) fcntl(STDOUT_FILENO, F_SETFL, flags & ~O_NONBLOCK);
 }

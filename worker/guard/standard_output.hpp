@@ -12,18 +12,18 @@
 
 namespace brood {
 
-// Descriptors 1 and 2 of a worker: the pipe that its supervisor reads and logs line by line.  std::cout and stdout are
-// flushed with each line, so that a crash loses none.
+// Descriptors 1 and 2 of a worker.  Both are the pipe that its supervisor reads and logs line by line.  std::cout and
+// stdout are flushed after each line, so that a crash loses no line.
 class StandardOutput {
  public:
-  // Puts `pipe`, which becomes ours, in place of 1 and 2; with -1 they stay as they are.
+  // Replaces descriptors 1 and 2 by `pipe`, and owns it.  With -1 the two stay as they are.
   StandardOutput(int pipe, std::string token);
 
   // Writes the output that a job left in buffers.  Makes no system call if the buffers are empty.
   void flush();
 
-  // Call it after flush(), for the last job in the record: puts back what the job closed or replaced, and marks where
-  // its output ends, if it printed anything.
+  // Restores the descriptors that the last job in the record closed or replaced, and writes a mark after its output, if
+  // it printed anything.  Call it after flush().
   void end_job(SlotRecord& record);
 
  private:
@@ -37,7 +37,7 @@ class StandardOutput {
   ino_t inode_ = 0;
   OutputSeen seen_;
   std::streambuf *cout_ = nullptr, *clog_ = nullptr;
-  bool keep_nothing_ = false;  // of cout and clog, which write to stdio at once
+  bool keep_nothing_ = false;  // cout and clog have no buffers: they write to stdio at once
 };
 
 }  // namespace brood

@@ -7,7 +7,7 @@
 namespace brood {
 namespace {
 
-// linux/prctl.h and asm-generic/siginfo.h, for older headers.
+// These values of linux/prctl.h and asm-generic/siginfo.h are missing from older headers.
 constexpr int pr_set_syscall_user_dispatch = 59;
 constexpr unsigned long dispatch_off = 0, dispatch_on = 1;
 constexpr int sys_user_dispatch = 2;  // si_code
@@ -15,10 +15,10 @@ constexpr int sys_user_dispatch = 2;  // si_code
 constexpr char let_through = 0, catch_it = 1;
 constexpr int most_unwatched = 256;
 
-// The kernel reads it at each system call of the thread that asked for the watch.
+// The kernel reads this byte at each system call of the watched thread.
 volatile char selector = let_through;
 
-// Goes back to the instruction that was caught, to execute it again: `syscall` has two bytes.
+// Steps back to the instruction that raised the signal, to execute it again: `syscall` has two bytes.
 bool step_back([[maybe_unused]] ucontext_t& interrupted) {
 #if defined(__x86_64__)
   interrupted.uc_mcontext.gregs[REG_RIP] -= 2;
@@ -92,8 +92,8 @@ bool SyscallWatch::end_job() {
     next_unwatched_ = 1;
     return false;
   }
-  // The next jobs will probably make calls too.  Their calls must not pay for the watch, so some of these jobs go
-  // unwatched.
+  // The next jobs will probably make calls too.  Their calls must not be slowed down by the watch, so some of these
+  // jobs are not watched.
   switch_to(false);
   handlers_checked_ = false;
   unwatched_ = next_unwatched_;

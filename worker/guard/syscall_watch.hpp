@@ -8,18 +8,18 @@
 namespace brood {
 
 // Detects whether a job has made a system call.  Only then can it have changed the kernel's state of the worker, and
-// restoring that costs more than twenty calls.  Linux' syscall user dispatch (prctl(2), 5.11) turns the first call of
-// a watched job into a SIGSYS, whose handler ends the watch and lets the call happen.  Calls of other threads are not
-// seen; but a job that starts a thread has made a call.
+// restoring that state takes more than twenty calls.  Linux' syscall user dispatch (prctl(2), 5.11) turns the first
+// call of a watched job into a SIGSYS, whose handler ends the watch and lets the call happen.  Calls of other threads
+// are not detected; but a job that starts a thread has made a call.
 //
-// Every job counts as having made calls if the kernel lacks this, if a library handles signals itself (its handler may
-// block SIGSYS, and the kernel then ends the process), and for a while after a job that was caught.
+// Every job counts as having made calls if the kernel lacks the dispatch, or if a library handles signals itself (its
+// handler may block SIGSYS, and the kernel then ends the process).  Some jobs after one that made a call count so too.
 class SyscallWatch {
  public:
-  // After install_crash_handler(), which handles the signal, and before any library is loaded.
+  // Make it after install_crash_handler(), which handles the signal, and before any library is loaded.
   SyscallWatch();
 
-  // For the calling thread, which must be the one that runs the jobs.
+  // Begins to watch the calling thread, which must be the one that runs the jobs.
   void begin_job();
   // Whether the job has made a call, or may have.
   bool end_job();
@@ -36,13 +36,14 @@ class SyscallWatch {
   bool on_ = false;
   bool possible_ = true;
   bool handlers_checked_ = false;  // since the last job that made a call
-  int unwatched_ = 0;              // jobs that go unwatched from here on
-  int next_unwatched_ = 1;         // how many, if the next watched job is caught
+  int unwatched_ = 0;              // the number of next jobs that are not watched
+  int next_unwatched_ = 1;         // its next value, if the next watched job makes a call
 };
 
-// Call it first in a signal handler: the handler's own calls are not the job's.  True when the watch itself raised the
-// signal, which is then handled.
+// Ends the watch; call it first in a signal handler, whose own calls are not the job's.  Returns true if the watch
+// itself raised the signal, which is then handled.
 bool watched_call(const siginfo_t& info, ucontext_t& interrupted);
+// Ends the watch, in a handler of another signal.
 void end_watch();
 
 }  // namespace brood

@@ -15,7 +15,7 @@ namespace {
 constexpr int most_looks = 20;
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 1'000'000};
 
-// Two more than the number of threads, as every directory has two links more than subdirectories; 0: not known.
+// Returns the number of threads plus two, as every directory has two links more than subdirectories.  0: not known.
 int links_of_threads() {
   struct stat status {};
   return stat("/proc/self/task", &status) == 0 ? static_cast<int>(status.st_nlink) : 0;
@@ -33,7 +33,7 @@ int ThreadCount::left_behind() {
     now = links_of_threads();
   }
   if (now > present_) return now - present_;
-  present_ = now;  // a library's threads have ended: others must not take their places unseen
+  present_ = now;  // if threads of a library have ended, new ones in their place must be detected
   return 0;
 }
 

@@ -9,18 +9,19 @@ namespace brood {
 // of this process by one stat() of /proc/self/task.  Without /proc it sees none.
 class ThreadCount {
  public:
-  // The threads that are there now belong to no job: a library has started them when it was loaded, or in a handler.
+  // Notes the threads that exist now.  They belong to no job: a library has started them when it was loaded, or in a
+  // handler.
   void note_present();
 
-  // How many threads there are beyond those.  A thread that was just joined counts for an instant longer, so a count
-  // that is too high is read again until it falls, for 20 ms at most.
+  // Returns how many more threads exist.  A thread that was just joined counts for an instant longer, so a count that
+  // is too high is read again until it falls, for 20 ms at most.
   int left_behind();
 
  private:
   int present_ = 0;
 };
 
-// The names of all threads of this process but the calling one; empty where there is no /proc.
+// Returns the names of all threads of this process but the calling one.  The list is empty where there is no /proc.
 std::vector<std::string> names_of_other_threads();
 
 }  // namespace brood

@@ -10,10 +10,10 @@
 namespace brood {
 namespace {
 
-constexpr int most_looked_at = 10'000'000;  // a job that has made so many has taken longer than this look does
+constexpr int most_looked_at = 10'000'000;  // a job takes longer to make so many timers than their deletion takes
 constexpr int most_guessed_at = 10'000;
 
-// The kernel's own calls: glibc hides the number behind its timer_t.
+// These functions use the kernel's own calls: glibc hides the number behind its timer_t.
 int number_of_a_new_one() {
   sigevent nobody{};
   nobody.sigev_notify = SIGEV_NONE;
@@ -36,7 +36,8 @@ int TimerCount::stop_left_behind() {
   const int first = last_ + 1;
   last_ = number_of_a_new_one();
   if (last_ == first || first == 0) return 0;
-  // The kernel refuses another one where too many signals wait, or too many timers are there: then look at some.
+  // The kernel refuses another timer if too many signals are pending or too many timers exist.  Then stop the timers of
+  // a limited range of numbers.
   const int end = last_ > first && last_ - first < most_looked_at ? last_ : first + most_guessed_at;
   int left = 0;
   for (int number = first; number < end; ++number) left += stop(number) ? 1 : 0;

@@ -168,7 +168,7 @@ bool BatchBook::skips(std::string_view payload) const {
   return job && !job->bid.empty() && is_cancelled(job->bid);
 }
 
-// A job that has succeeded stays so.
+// Notes how a job of the batch has ended.  A job that has succeeded keeps that state.
 void BatchBook::end_job(Batch& batch, std::uint32_t index, JobEnding ending) {
   const State state = ending == JobEnding::done     ? State::succeeded
                       : ending == JobEnding::failed ? State::failing
@@ -182,7 +182,8 @@ void BatchBook::end_job(Batch& batch, std::uint32_t index, JobEnding ending) {
   settle(&batch);
 }
 
-// A callback that is dead has ended for all events but success: that waits until it is retried.
+// Notes how a callback has ended.  A dead callback has ended for all events but success, which waits until the callback
+// is retried.
 void BatchBook::end_callback(Batch& batch, const std::string& jid, JobEnding ending) {
   const auto callback = batch.callbacks.find(jid);
   if (callback == batch.callbacks.end() || ending == JobEnding::failed) return;
@@ -214,7 +215,7 @@ bool BatchBook::fire(Batch& batch, BatchEvent event) {
   return fired.calls == 0 && close(batch, event);
 }
 
-// Fires what is due in a batch; and in its parents, as far as that ends something for them.
+// Fires the due events of a batch, and those of its parents that become due by them.
 void BatchBook::settle(Batch* batch) {
   while (batch != nullptr) {
     bool heard = false;
@@ -248,7 +249,7 @@ std::string BatchBook::dead_record(const Step& step, const std::string& why) {
          kept.time + R"(,"retry_count":0})";
 }
 
-// The steps that wait for this one, and those that wait for them, as far as they end by that.
+// Updates the steps that wait for this one, and those that wait for them, as far as they end or become due by it.
 void BatchBook::follow(Batch& batch, std::uint32_t ended) {
   std::deque<std::uint32_t> all{ended};
   for (; !all.empty(); all.pop_front()) {
@@ -271,7 +272,7 @@ void BatchBook::follow(Batch& batch, std::uint32_t ended) {
   }
 }
 
-// The step does not wait for this one any more.
+// Notes that step `of` does not wait for step `one` any more.
 void BatchBook::pass(Batch& batch, std::uint32_t one, std::uint32_t of) {
   Step& step = batch.steps[of];
   if (std::find(step.passed.begin(), step.passed.end(), one) != step.passed.end()) return;

@@ -20,10 +20,10 @@
 
 namespace brood::testing {
 
-// The batches and flows of a test, counted as pieces/batches.lua counts them in Redis.  Its owner locks it.
+// The batches and flows of a test, counted as pieces/batches.lua counts them in Redis.  It has no lock of its own.
 class BatchBook {
  public:
-  // As the scripts of their names answer.
+  // These return the answers of the scripts that have their names.
   BatchAnswer open(const NewBatch& batch);
   BatchAnswer reopen(std::string_view bid);
   BatchAnswer may_push(std::string_view bid) const;
@@ -31,43 +31,45 @@ class BatchBook {
   void cancel(std::string_view bid);
   bool is_cancelled(std::string_view bid) const;
 
-  // Adds a job of a batch that may be pushed to, and writes its place into its payload.
+  // Adds a job to a batch that accepts jobs, and writes its index into its payload.
   void add(const std::string& bid, ClientPush& job);
-  // Adds the steps of a flow; those that wait for no other are due.
+  // Adds the steps of a flow.  The steps that wait for no other step are due.
   BatchAnswer add_steps(std::string_view bid, const std::vector<NewStep>& steps);
 
-  // A job with this payload, of a batch or a callback of one, has ended so; nothing for any other.
+  // Notes that the job with this payload has ended so.  It does nothing unless the job belongs to a batch or is a
+  // callback of one.
   void end(std::string_view payload, JobEnding ending);
-  // Its batch was cancelled: it is not performed, and has ended well.
+  // Whether the job's batch was cancelled.  Then it is not performed, and counts as succeeded.
   bool skips(std::string_view payload) const;
 
-  // The callbacks and steps that are to be pushed since the last call, in order.
+  // Returns the callbacks and steps that have become due since the last call, in order.  The caller pushes them.
   std::vector<ClientPush> take_due() { return std::exchange(due_, {}); }
 
-  // The steps that are dead since one that they wait for is, as their records in the dead set.  One that is taken out
-  // is not pushed any more when that one succeeds.
+  // Returns the records in the dead set of the steps that died with a step that they wait for.
   std::vector<std::string> failed_steps() const;
+  // Removes and returns such a record; nullopt: there is none.  Then the step is not pushed any more, even if the step
+  // that it waits for succeeds.
   std::optional<std::string> take_failed_step(std::string_view jid);
 
   std::vector<FakeBatch> batches() const;  // in the order in which they were opened
 
  private:
   enum class State : std::uint8_t { pending, failing, dead, succeeded };
-  // One event of the batch.
+  // The state of one event of a batch.
   struct Event {
     std::vector<std::string> callbacks;  // as callback_value() makes them
     bool fired = false, closed = false;
     std::size_t calls = 0;  // callbacks that have not ended
-    std::size_t kids = 0;   // children that have closed it
+    std::size_t kids = 0;   // child batches that have closed it
   };
   struct Step {
     std::string name, kept;  // as in NewStep
-    bool is_queued = true;   // it waits
+    bool is_queued = true;   // it is not due yet
     std::size_t before = 0;
     std::vector<std::uint32_t> after;
     std::string if_failed;
-    std::vector<std::uint32_t> passed;  // those that it waited for and does not any more
-    std::string failed;                 // its record, after the death of one that it waits for
+    std::vector<std::uint32_t> passed;  // the steps that it does not wait for any more
+    std::string failed;                 // its record, after the death of a step that it waits for
   };
   struct Batch {
     std::string bid, description, parent;
@@ -92,7 +94,7 @@ class BatchBook {
   static FakeBatch shown(const Batch& batch);
 
   void settle(Batch* batch);
-  // Both return whether the parent hears of it.
+  // Both return whether the parent batch counts the event.
   bool fire(Batch& batch, BatchEvent event);
   bool close(Batch& batch, BatchEvent event);
   void end_job(Batch& batch, std::uint32_t index, JobEnding ending);

@@ -22,7 +22,8 @@ std::string required(const std::string& path, const std::string& who) {
   throw std::invalid_argument("a Supervised cannot execute \"" + path + "\", which " + who + " names");
 }
 
-// PREFIX/lib/libbrood-testing.so.1 or PREFIX/lib/x86_64-linux-gnu/libbrood-testing.so.1; empty: not there.
+// Returns the path of the brood under the PREFIX of this library, which is PREFIX/lib/libbrood-testing.so.1 or
+// PREFIX/lib/x86_64-linux-gnu/libbrood-testing.so.1.  Empty: there is no brood.
 std::string beside_this_library() {
   Dl_info library{};
   if (dladdr(reinterpret_cast<void*>(&find_brood), &library) == 0 || library.dli_fname == nullptr) return "";

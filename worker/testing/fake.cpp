@@ -18,7 +18,7 @@ namespace {
 
 using Clock = std::chrono::system_clock;
 
-// Two spellings of one time differ by less than this.
+// Two times that differ by at most this count as equal, since they may have been rounded differently.
 constexpr std::chrono::microseconds spelling{1};
 
 Clock::time_point time_of(double epoch_seconds) {
@@ -50,7 +50,8 @@ struct Fake::State : PushReceiver {
     }
   }
 
-  // If several have its jid, the one that a client would find in Redis: a scheduled one, else the newest.
+  // Finds the waiting job that holds the lock.  If several jobs have its jid, it is the one that a client would find in
+  // Redis: a scheduled job, else the newest.
   std::vector<FakeJob>::iterator find_holder(const ClientPush::Lock& lock) {
     auto found = waiting.end();
     for (auto job = waiting.begin(); job != waiting.end(); ++job) {
@@ -61,7 +62,8 @@ struct Fake::State : PushReceiver {
     return found;
   }
 
-  // One that runs is not there any more, and is not replaced.  One that waits in a queue keeps its place in it.
+  // Replaces the holder of the lock by the pushed job.  A holder that runs does not wait any more, so it is not
+  // replaced.  The job that replaces one in a queue gets its place there.
   void replace_holder(const ClientPush& push) {
     const auto holder = find_holder(*push.lock);
     if (holder == waiting.end()) return;
@@ -124,7 +126,7 @@ struct Fake::State : PushReceiver {
     book.cancel(bid);
     push_due();
   }
-  // The callbacks and the steps of batches.
+  // Pushes the due callbacks and steps of batches.
   void push_due() {
     for (const ClientPush& job : book.take_due()) waiting.push_back(fake_job(job));
   }
@@ -147,7 +149,7 @@ struct Fake::State : PushReceiver {
     }
     return runner.report(jid);
   }
-  // No job ends while another waits here: this test performs them.
+  // Returns at once: no job ends meanwhile, since the test itself performs the jobs.
   std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds) override { return runner.report(jid); }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
     return runner.cancel_iteration(jid, now);
@@ -160,7 +162,7 @@ struct Fake::State : PushReceiver {
     std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(found), wanted);
     return found;
   }
-  // Removes the jobs that are wanted, and returns them.
+  // Removes and returns the jobs for which `wanted` returns true.
   template <typename Wanted>
   static std::vector<FakeJob> take_those(std::vector<FakeJob>& jobs, Wanted wanted) {
     const auto first = std::stable_partition(jobs.begin(), jobs.end(), std::not_fn(wanted));
@@ -168,7 +170,7 @@ struct Fake::State : PushReceiver {
     jobs.erase(first, jobs.end());
     return taken;
   }
-  // The first of these with that jid.
+  // Removes and returns the first of `jobs` with that jid; nullopt: there is none.
   static std::optional<FakeJob> take_job(std::vector<FakeJob>& jobs, std::string_view jid) {
     const auto found = std::find_if(jobs.begin(), jobs.end(), [&](const FakeJob& job) { return job.jid == jid; });
     if (found == jobs.end()) return std::nullopt;
@@ -200,7 +202,8 @@ struct Fake::State : PushReceiver {
     return true;
   }
 
-  // Nothing is locked while it runs: the job may push.
+  // Takes and performs the first job that is wanted and may begin.  The mutex is not held while the job runs, since the
+  // job may push.
   enum class Taken { none, performed, not_performed };
   template <typename Wanted>
   Taken take_first(Wanted wanted) {

@@ -18,8 +18,7 @@
 namespace brood::testing {
 namespace {
 
-// All that the guardian needs, made before the fork: the test may have threads, so its child may only make system
-// calls.
+// The data of the guardian, made before the fork: the test may have threads, so its child may only make system calls.
 struct GuardianNeeds {
   char* const* arguments;
   char* const* environment;
@@ -36,7 +35,7 @@ void arrange_descriptors(const GuardianNeeds& needs) {
   const int output = fcntl(needs.output, F_DUPFD, out_of_the_way);
   const int test = needs.test < 0 ? -1 : fcntl(needs.test, F_DUPFD, out_of_the_way);
   const int null = open("/dev/null", O_RDWR);
-  // Else a reader of the test's output would wait for us, too.
+  // Otherwise a reader of the test's output would wait for the guardian too.
   for (const int standard : {0, 1, 2}) dup2(null, standard);
   dup2(orders, orders_place);
   dup2(output, output_place);
@@ -70,14 +69,15 @@ void kill_children() {
         pid = pid * 10 + (block[i] - '0');
         continue;
       }
-      if (pid > 0) ::kill(pid, SIGKILL);  // not reaped yet, so no other process has its number
+      if (pid > 0) ::kill(pid, SIGKILL);  // it is not reaped yet, so no other process has its pid
       pid = 0;
     }
   }
   close(file);
 }
 
-// A process that is killed leaves its children to us: we are their subreaper.
+// Kills the program and all its descendants.  The guardian becomes the parent of a killed process's children, since it
+// is their subreaper.
 void kill_all(pid_t program) {
   constexpr timespec look_again{.tv_sec = 0, .tv_nsec = 5'000'000};
   if (program > 0) ::kill(program, SIGKILL);
@@ -95,8 +95,8 @@ int exit_status_of(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
-// Hears of ended children, hands on signals, and returns when the test wants nothing any more.  `program` becomes 0
-// when it has ended.
+// Reaps ended children, sends the signals that the test orders, and returns when the test ends or closes its socket.
+// `program` becomes 0 when the program has ended.
 void keep_watch(pid_t& program, const sigset_t& but_children) {
   for (;;) {
     int status = 0;
@@ -117,7 +117,7 @@ void keep_watch(pid_t& program, const sigset_t& but_children) {
 }
 
 [[noreturn]] void guard(const GuardianNeeds& needs) {
-  setsid();  // the terminal's Ctrl-C is for the test
+  setsid();  // the terminal's Ctrl-C reaches the test alone
   prctl(PR_SET_NAME, "brood: guardian");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   prctl(PR_SET_PDEATHSIG, 0);
@@ -164,7 +164,7 @@ Guardian::Guardian(const Program& program) : owner_(getpid()) {
   const GuardianNeeds needs{arguments.data(), environment.data(), program.directory.c_str(),
                             theirs.get(),     output.get(),       test.get()};
 
-  // No handler of the test runs in the child.
+  // The signals are blocked so that no handler of the test runs in the child.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -179,7 +179,7 @@ Guardian::Guardian(const Program& program) : owner_(getpid()) {
 Guardian::~Guardian() {
   if (getpid() != owner_) return;
   shutdown(orders_.get(), SHUT_RDWR);  // a forked child may have the same end
-  // A test that waits for any child may have reaped it.
+  // The call fails if a test that waits for any child has reaped the guardian.
   while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
   }
 }

@@ -10,25 +10,25 @@
 
 namespace brood::testing {
 
-// A process between the test and a program that it runs.  It outlives the test, even a killed one, just long enough to
-// kill the program's remaining processes and to remove its directory.
+// A process between a test and the program that the test runs.  When the test ends, even by SIGKILL, the guardian kills
+// the program's remaining processes, removes its directory and ends.
 class Guardian {
  public:
   struct Program {
     std::vector<std::string> arguments;    // the first is its path
     std::vector<std::string> environment;  // "NAME=value", all of it
-    std::string output;                    // a file for both outputs
-    std::string directory;                 // is removed at the end
+    std::string output;                    // the path of a file for standard output and standard error
+    std::string directory;                 // it is removed at the end
   };
 
   // Throws std::system_error.
   explicit Guardian(const Program& program);
-  ~Guardian();  // returns when nothing is left
+  ~Guardian();  // returns after all processes have ended and the directory is removed
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
 
-  void signal(int number);           // to the program
-  std::optional<int> exit_status();  // of the program, 128 + signal when killed by one; nullopt: it runs
+  void signal(int number);           // sends the signal to the program
+  std::optional<int> exit_status();  // of the program; 128 + signal if a signal killed it; nullopt: it runs
 
  private:
   UniqueFd orders_;

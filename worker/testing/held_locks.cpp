@@ -59,7 +59,7 @@ HeldLocks::Turn HeldLocks::take_turn(std::string_view payload) {
     if (running_.try_emplace(unique->lock, job.jid()).second) return Turn::begins;
     return waits ? Turn::waits : Turn::dropped;
   }
-  // Its lock is the one that its push named: it may be encrypted since.
+  // The lock is the one that its push named: the payload may have been encrypted since.
   const std::optional<std::string> lock = job.string("unique_lock");
   if (!lock) return Turn::begins;
   if (waits && !take(*lock, job.jid(), unique->longest)) return Turn::waits;

@@ -17,28 +17,28 @@ class HeldLocks {
  public:
   // The result of a push.
   enum class Taken {
-    yes,      // it is pushed, with its lock if it has one
-    refused,  // another job holds it, or this very one already; the pusher gets the holder
+    yes,      // the job is pushed, with its lock if it has one
+    refused,  // another job or this job holds the lock already; the pusher gets the holder
   };
   Taken take(const ClientPush& push);
-  // It takes the place of the job that refused it.
+  // Gives the lock to the pushed job, which replaces the holder.
   void hand_over(const ClientPush& push);
 
-  // The decision about a job that would begin, see worker/fetching/unique_turn.hpp.
+  // The decision about a job that is to begin, see worker/admission/unique_turn.hpp.
   enum class Turn {
-    begins,   // it holds its lock, and no other
-    waits,    // another holds that
-    dropped,  // likewise, and it wants no turn
+    begins,   // the job holds its lock alone, or has none
+    waits,    // another job holds the lock
+    dropped,  // another job holds the lock, and this job does not wait for it
   };
   Turn take_turn(std::string_view payload);
 
-  std::string holder(std::string_view lock);  // empty: none
-  void let_go(std::string_view jid);          // of all that it holds
+  std::string holder(std::string_view lock);  // the jid; empty: the lock is free
+  void let_go(std::string_view jid);          // releases all locks of the job
 
  private:
   struct Held {
     std::string jid;
-    std::optional<SteadyTime> until;  // nullopt: as long as the job
+    std::optional<SteadyTime> until;  // nullopt: until the job ends
   };
   using All = std::map<std::string, Held, std::less<>>;
 
@@ -46,7 +46,7 @@ class HeldLocks {
   bool take(std::string_view lock, std::string_view jid, std::chrono::milliseconds longest);
 
   All locks_;
-  std::map<std::string, std::string, std::less<>> running_;  // lock -> jid, of those that are held while they run
+  std::map<std::string, std::string, std::less<>> running_;  // lock -> jid, for locks that are held while a job runs
 };
 
 }  // namespace brood::testing

@@ -9,14 +9,14 @@
 
 namespace brood::testing {
 
-// Which job of each sequence may run, as Redis would keep it.
+// The holders of sequences, as Redis would keep them: only the holder of a sequence may run.
 class HeldSequences {
  public:
-  // For a look through jobs that wait, from the first on.
+  // One search through the waiting jobs, from the first on.
   class Look {
    public:
     explicit Look(const HeldSequences& held) : held_(held) {}
-    // Whether this job may begin: it holds its sequence, or none holds it and this is the first of it.
+    // Whether this job may begin: it holds its sequence, or the sequence is free and this job is the first of it.
     bool allows(std::string_view payload);
 
    private:
@@ -24,7 +24,7 @@ class HeldSequences {
     std::set<std::string> seen_;
   };
 
-  void begin(std::string_view payload);  // it holds its sequence
+  void begin(std::string_view payload);  // the job holds its sequence from then on
   void end(std::string_view payload, JobEnding ending);
 
  private:

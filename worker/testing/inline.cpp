@@ -87,7 +87,7 @@ struct Inline::State : PushReceiver {
     if (const std::exception_ptr thrown = run_due()) std::rethrow_exception(thrown);
   }
 
-  // The first exception of a batch's jobs comes out when its push ends.
+  // Keeps the first exception of a batch's jobs, which is thrown when the push of the batch ends.
   void hold_back(const std::string& bid, const std::exception_ptr& thrown) {
     const std::lock_guard lock(mutex);
     if (thrown) held_back.try_emplace(bid, thrown);
@@ -107,8 +107,8 @@ struct Inline::State : PushReceiver {
     return turn == HeldLocks::Turn::begins;
   }
 
-  // Runs the job, those that waited for its lock or its sequence, and what is due in batches then.  Returns the first
-  // exception.
+  // Runs the job, then the jobs that waited for its lock or its sequence, then the due callbacks and steps of batches.
+  // Returns the first exception; null: none was thrown.
   std::exception_ptr run_with_what_follows(const ClientPush& job) {
     std::exception_ptr thrown = run(job);
     while (const std::optional<ClientPush> next = take_next()) {
@@ -119,7 +119,7 @@ struct Inline::State : PushReceiver {
     return thrown ? thrown : too;
   }
 
-  // Runs the callbacks and the steps of batches that are due, and those that are due by these.
+  // Runs the due callbacks and steps of batches, and those that become due by them.
   std::exception_ptr run_due() {
     std::exception_ptr thrown;
     for (std::deque<ClientPush> due;; due.pop_front()) {
@@ -133,7 +133,8 @@ struct Inline::State : PushReceiver {
     }
   }
 
-  // Returns its exception, so that the jobs after it run nevertheless.  Nothing is retried: a job that threw is dead.
+  // Runs the job and returns its exception, so that the jobs after it still run.  No job is retried: a job that threw
+  // is dead.
   std::exception_ptr run(const ClientPush& job) {
     Ran ran{.ending = JobEnding::done};
     if (!is_skipped(job)) {
@@ -155,7 +156,7 @@ struct Inline::State : PushReceiver {
     return book.skips(job.payload);
   }
 
-  // Takes a job that was pushed while another held its lock or its sequence, and that has both now.
+  // Takes a job that was pushed while another job held its lock or its sequence, and that holds both now.
   std::optional<ClientPush> take_next() {
     const std::lock_guard lock(mutex);
     HeldSequences::Look order(sequences);

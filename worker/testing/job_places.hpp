@@ -12,8 +12,8 @@
 
 namespace brood::testing {
 
-// Finds the jobs of a small Redis.  Each answer is of one instant, so a job that moves is not missed.  Throws
-// UnexpectedReply, and ConnectionLost also while Redis reads its data.
+// Finds the jobs of a small Redis.  Each answer shows one instant, so a job that moves is not missed.  The functions
+// throw UnexpectedReply, and ConnectionLost, which they also throw while Redis loads its data.
 class JobPlaces {
  public:
   explicit JobPlaces(const std::string& socket_path);
@@ -21,10 +21,10 @@ class JobPlaces {
   using Place = JobPlace::Kind;
   struct Found {
     Place place = Place::nowhere;
-    std::optional<SetEntry> entry = {};  // in schedule, retry and dead
+    std::optional<SetEntry> entry = {};  // set for schedule, retry and dead
   };
   Found find(std::string_view jid);
-  std::size_t waiting();  // in queues, and in flight
+  std::size_t waiting();  // the number of jobs in queues and in flight
 
  private:
   Reply ask(const Command& command);

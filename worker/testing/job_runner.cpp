@@ -33,8 +33,8 @@ std::string known_classes(const Jobs& jobs) {
 
 JobRunner::JobRunner(Jobs jobs, std::function<bool(std::string_view)> batch_cancelled)
     : jobs_(std::move(jobs)), batch_cancelled_(std::move(batch_cancelled)) {
-  // library() puts its classes where middleware finds the class that it makes of a job.  The Jobs of a program share
-  // that place, and the last call counts: so call it again.
+  // library() registers its classes where middleware finds the class that it makes of a job.  All Jobs of a program
+  // share that registry, and the last call is the effective one: so call it again.
   for (const brood::detail::CompiledIn& compiled_in : jobs_.known_->compiled_in) compiled_in.library();
 }
 
@@ -100,8 +100,8 @@ std::optional<std::string> JobRunner::step_result(std::string_view bid, std::str
   return found == step_results_.end() ? std::nullopt : std::optional(found->second);
 }
 
-// A job that stops at its max_iteration_runtime has moved its cursor, so it goes on; one that has not moved it would
-// stop so for ever.
+// A job that stops at its max_iteration_runtime has moved its cursor, so it is run again.  A job that has not moved it
+// is not run again, since that would never end.
 Performed JobRunner::perform_whole(const Payload& job, const std::string& queue, JobReport& report) {
   for (;;) {
     const IterationState before = iteration(job.jid());

@@ -25,27 +25,28 @@ namespace brood::testing {
 
 // How a run has ended.
 struct Ran {
-  // Also of a job that came too late to begin: its on_expired hook was called instead.  nullopt: interrupted.
+  // It is set too for a job that expired before it began; then its on_expired hook was called instead.  nullopt: the
+  // job was interrupted.
   std::optional<JobEnding> ending;
   bool performed = true;
-  std::string record = {};         // the payload with its failure; empty: it is stored nowhere
-  std::exception_ptr thrown = {};  // see Fake::drain(); null: nothing
+  std::string record = {};         // the payload with its failure; empty: the job is not stored
+  std::exception_ptr thrown = {};  // see Fake::drain(); null: drain() throws nothing
 };
 
-// Performs jobs in this process, and keeps in memory how far iterable ones have come.  From any thread.
+// Performs jobs in this process, and keeps the cursors of iterable jobs in memory.  Any thread may call it.
 class JobRunner {
  public:
-  // `batch_cancelled` is asked by running jobs.
+  // Running jobs call `batch_cancelled`.
   JobRunner(Jobs jobs, std::function<bool(std::string_view bid)> batch_cancelled);
 
-  // `due` is of a scheduled job, which begins no earlier than then.
+  // `due` is the time of a scheduled job, which begins no earlier.
   Ran run(const std::string& payload, const std::string& queue, std::optional<WallTime> due = {});
 
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now_epoch_seconds);
   void forget_iterations();
-  // The report of a job with `keep_result`; nullopt: it has not run.
+  // Returns the report of a job with `keep_result`; nullopt: the job has not run.
   std::optional<JobReport> report(std::string_view jid) const;
-  // The last progress that the job noted, in its last run.
+  // Returns the last progress that the job noted in its last run; nullopt: it has noted none.
   std::optional<JobProgress> progress(std::string_view jid) const;
   void reach_limit(std::string_view name);
   void free_limit(std::string_view name);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view frame_event = "crash_stack", facts_event = "crash_facts";
 
-// The log lines of the last run, from its first line on.
+// Returns the log lines of the last run, from its first line on.
 std::vector<LogLine> last_run(const std::vector<LogLine>& lines) {
   std::vector<LogLine> run;
   for (const LogLine& line : lines) {
@@ -31,7 +31,7 @@ const LogLine* last_of(const std::vector<LogLine>& lines, std::initializer_list<
   return last;
 }
 
-// For a job that is not stored, the log has the whole stack and the facts.
+// Returns the stack that the log has of a job that is not stored.
 std::vector<std::string> logged_stack(const std::vector<LogLine>& run) {
   std::vector<std::string> stack;
   for (const LogLine& line : run) {
@@ -72,7 +72,7 @@ Outcome with_failure(Outcome outcome, const std::vector<LogLine>& run) {
     outcome.backtrace = logged_stack(run);
     if (const LogLine* facts = last_of(run, {facts_event})) crash = facts->fact("facts");
   }
-  // An earlier attempt may have left the member.
+  // Without `crashed` the member is that of an earlier attempt.
   if (crashed != nullptr && crash.starts_with('{')) outcome.crash = crash_of(std::move(crash), crashed);
   return outcome;
 }

@@ -9,10 +9,11 @@
 
 namespace brood::testing {
 
-// The outcome of a job that was found, by its log lines; nullopt: its last run has not ended.  Pure.
+// Returns the outcome of a job that was found, by its place and its log lines.  nullopt: its last run has not ended.
+// Pure.
 std::optional<Outcome> judge_outcome(const JobPlaces::Found& found, std::string_view jid, std::string_view log);
 
-// The process that runs the job, by the log; nullopt: none does.
+// Returns the pid of the process that runs the job, by the log; nullopt: none runs it.
 std::optional<int> running_in(std::string_view jid, std::string_view log);
 
 }  // namespace brood::testing

@@ -6,7 +6,7 @@
 namespace brood::testing {
 namespace {
 
-// Reads so many hex digits at the start of `rest`, and steps over them.
+// Reads `digits` hex digits at the start of `rest`, and removes them from it.
 unsigned read_hex(std::string_view& rest, std::size_t digits) {
   const std::string_view text = rest.substr(0, digits);
   unsigned value = 0;
@@ -15,7 +15,7 @@ unsigned read_hex(std::string_view& rest, std::size_t digits) {
   return value;
 }
 
-// Characters of three bytes at most: the log writes no others in hex.
+// Appends a character of two or three bytes: the log writes no longer ones in hex.
 void append_utf8(std::string& text, unsigned code) {
   if (code >= 0x800) text += static_cast<char>(0xE0 | (code >> 12));
   text += static_cast<char>(code >= 0x800 ? 0x80 | ((code >> 6) & 0x3F) : 0xC0 | (code >> 6));
@@ -57,7 +57,7 @@ LogLine read_line(std::string_view rest) {
     const std::string name(rest.substr(0, end));
     const bool is_fact = rest[end] == '=';
     rest.remove_prefix(end + 1);
-    if (!is_fact) continue;  // time and level stand before the facts
+    if (!is_fact) continue;  // time and level come before the facts
     if (rest.starts_with('"')) {
       line.facts.try_emplace(name, read_quoted(rest));
     } else {

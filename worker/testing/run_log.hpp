@@ -12,13 +12,13 @@ namespace brood::testing {
 struct LogLine {
   std::map<std::string, std::string, std::less<>> facts;  // pid and event among them
 
-  std::string fact(std::string_view name) const;  // empty: it has none
+  std::string fact(std::string_view name) const;  // empty: the line has no such fact
 };
 
-// The log lines of one job, in order.  Pure.
+// Returns the log lines of one job, in order.  Pure.
 std::vector<LogLine> lines_of_job(std::string_view log, std::string_view jid);
 
-// The last lines of a log, for a message.
+// Returns the last lines of a log, for an error message.
 std::string last_lines(std::string_view log);
 
 }  // namespace brood::testing

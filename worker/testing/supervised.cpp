@@ -24,7 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A temporary directory, removed at the end unless it was handed over.
+// A temporary directory.  The destructor removes it unless it was handed over.
 class NewDirectory {
  public:
   NewDirectory() {
@@ -37,7 +37,7 @@ class NewDirectory {
   NewDirectory(const NewDirectory&) = delete;
   NewDirectory& operator=(const NewDirectory&) = delete;
 
-  // Below /tmp and not TMPDIR: the path of a Unix socket may have 107 bytes only.
+  // It is in /tmp and not in TMPDIR, since the path of a Unix socket may have only 107 bytes.
   std::string path = "/tmp/brood-testing-XXXXXX";
   bool handed_over = false;
 };
@@ -48,7 +48,7 @@ std::string write_config(const std::string& directory, const std::string& wanted
   if (wanted.find("poll_interval") == wanted.npos) file << "poll_interval = \"100ms\"\n";
   file << wanted << "\n";
   if (wanted.find("[log]") == wanted.npos) file << "[log]\nlog_jobs = true\n";
-  if (wanted.find("[redis]") == wanted.npos) file << "[redis]\nappendfsync = \"no\"\n";  // gone with the test
+  if (wanted.find("[redis]") == wanted.npos) file << "[redis]\nappendfsync = \"no\"\n";  // the test removes the data
   file.close();
   if (!file) throw std::runtime_error("cannot write " + path);
   return path;
@@ -64,7 +64,7 @@ std::vector<std::string> arguments_of(const SupervisedOptions& options, const st
   return arguments;
 }
 
-// The test's own environment, without variables that name another Redis or service manager.
+// Returns the test's own environment, without variables that name another Redis or service manager.
 std::vector<std::string> environment_of(const SupervisedOptions& options, const std::string& directory,
                                         const std::string& redis_url) {
   std::map<std::string, std::string> wanted;
@@ -116,17 +116,17 @@ struct Supervised::State {
       fail("brood run has ended with status " + std::to_string(*status) + ":");
   }
 
-  // Calls `look` until it finds something.  `what` describes it, for the error.
+  // Calls `look` until it returns a value that is true, and returns that.  `what` describes it for the error.
   template <typename Look, typename What>
   auto wait(Look look, What what) {
     const SteadyTime deadline = steady_now() + options.patience;
     for (;;) {
       const SteadyTime begin = steady_now();
-      // Asked before `look`, so that what happened before the end still counts.
+      // The status is read before `look` is called, so that an event before the end of the program still counts.
       const auto ended = guardian.exit_status();
       try {
         if (auto found = look()) return found;
-      } catch (const ConnectionLost&) {  // Redis does not listen yet, or not any more
+      } catch (const ConnectionLost&) {  // Redis does not listen yet, or has ended
       }
       if (ended) check_that_it_runs();
       const SteadyTime now = steady_now();

@@ -18,16 +18,16 @@ namespace brood {
 // and write the same members.
 //
 //   brood::ambient::set("tenant", "42");
-//   brood::Client{}.enqueue(ResizeImage{...});           // carries it: carry_context() is in every client's chain
+//   brood::Client{}.enqueue(ResizeImage{...});           // has the context: every client's chain has carry_context()
 //
 //   void brood_setup(brood::Setup& setup) {              // in the job library, or in one with BROOD_MIDDLEWARE()
 //     setup.server_middleware().add("context", brood::restore_context());
 //   }
-//   ... brood::ambient::get("tenant") ...                // in the job; jobs that it enqueues carry it on
+//   ... brood::ambient::get("tenant") ...                // in the job; jobs that it enqueues have the context too
 //
 // If the worker sends its runs to a collector ([otlp]), traceparent() is the span of the present run, on the thread
-// that performs it and without any middleware.  So pushes of the job, and its requests to other services, continue
-// that trace.
+// that performs it.  That needs no middleware.  So pushes of the job, and its requests to other services, continue that
+// trace.
 //
 // Each thread of a process has one context, which all libraries share.  Values are JSON texts.  A value that Ruby's
 // Active Job has wrapped (a symbol, a record, a time) is kept as Active Job wrote it.
@@ -42,21 +42,21 @@ BROOD_API void set(std::string_view name, std::string_view json);
 BROOD_API void unset(std::string_view name);
 BROOD_API std::vector<std::pair<std::string, std::string>> attributes();  // in the order in which they were set
 
-BROOD_API std::string locale();                          // empty: none
-BROOD_API void set_locale(std::string_view name);        // "de", say; empty: none
-BROOD_API std::string traceparent();                     // empty: none
-BROOD_API void set_traceparent(std::string_view value);  // as W3C's Trace Context writes it, unchecked; empty: none
+BROOD_API std::string locale();                          // empty: it is not set
+BROOD_API void set_locale(std::string_view name);        // such as "de"; empty: removes it
+BROOD_API std::string traceparent();                     // empty: it is not set
+BROOD_API void set_traceparent(std::string_view value);  // as in W3C's Trace Context, not checked; empty: removes it
 
 BROOD_API void clear();  // removes attributes, locale and trace
 
-// Replaces the context by the one that a payload carries.  Attributes in a form other than an object (Sidekiq 7) or
-// pairs (Sidekiq 8), and those of further classes (`cattr_1`, ...), cannot be read by name, but are carried on.  Never
+// Replaces the context by that of a payload.  Attributes in a form other than an object (Sidekiq 7) or pairs (Sidekiq
+// 8), and those of further classes (`cattr_1`, ...), cannot be read by name, but further pushes carry them.  It never
 // throws because of the payload.
 BROOD_API void restore(std::string_view payload);
 // Adds the context to a push, except for the members that the push has already.
 BROOD_API void carry(Push& push);
 
-// Restores, when it is destroyed, the context of the moment when it was made.
+// Keeps the context of the moment when it is made, and restores it when it is destroyed.
 class BROOD_API Scope {
  public:
   Scope();
@@ -80,7 +80,7 @@ inline ClientMiddleware::Middleware carry_context() {
   };
 }
 
-// Server middleware: while a job runs, the thread has the context that the job's payload carries, and nothing else.
+// Server middleware: while a job runs, the thread has only the context of the job's payload.
 inline ServerMiddleware::Middleware restore_context() {
   return [](Run& run, const Next& next) {
     const ambient::Scope scope;

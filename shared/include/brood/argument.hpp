@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-// How your own types are written as fields of a job.
+// The JSON of your own types as fields of a job.
 namespace brood {
 
 // The names of an enum's values.  With names, values are written as JSON strings, without names as integers.
@@ -27,9 +27,9 @@ struct EnumNames;
 //     static Uuid read(const Wire& text) { return Uuid::parse(text); }
 //   };
 //
-// If `read` throws a std::exception, the job fails with an ArgumentError: its message is the field's name and that
-// what(). If `write` throws, the push fails with that exception.  The type needs a default constructor that is not
-// explicit.
+// If `read` throws a std::exception, the job fails with an ArgumentError, whose message is the field's name and the
+// exception's what().  If `write` throws, the push fails with that exception.  The type needs a default constructor
+// that is not explicit.
 template <typename Type>
 struct Argument;
 

@@ -25,9 +25,9 @@ namespace detail {
 struct Opening;
 }
 
-// A push or another call failed: Redis could not be reached, or refused it.  what() has the address and Redis'
-// words.  After a lost connection the job may or may not be in Redis.  Also thrown if the address of Redis cannot be
-// determined: a URL or a configuration that cannot be read.
+// A push or another call failed: Redis could not be reached, or refused it.  what() has the address and Redis' error
+// message.  After a lost connection the job may or may not be in Redis.  It is also thrown if the address of Redis
+// cannot be determined: a URL or a configuration that cannot be read.
 class BROOD_API RedisError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -39,9 +39,9 @@ class BROOD_API BufferFull : public RedisError {
   using RedisError::RedisError;
 };
 
-// The push is in Redis, all jobs of it, but fewer replicas than redis.wait asks for have confirmed it in time.  It is
-// lost if the master fails before they have it.  Pushing it again may double it.  A client with a buffer does not
-// throw this: it keeps the push and sends it again until it is confirmed, which doubles nothing.
+// All jobs of the push are in Redis, but fewer replicas than redis.wait requires have confirmed it in time.  The push
+// is lost if the master fails before they have it.  Another push of the jobs may double them.  A client with a buffer
+// does not throw this: it keeps the push and sends it again until it is confirmed, which doubles no job.
 class BROOD_API NotConfirmed : public RedisError {
  public:
   using RedisError::RedisError;
@@ -49,8 +49,8 @@ class BROOD_API NotConfirmed : public RedisError {
 
 // The options of Client::buffer().
 struct BufferOptions {
-  std::size_t max_jobs = 1000;             // at least 1; beyond it a push throws BufferFull
-  std::chrono::milliseconds at_end{2000};  // how long the client's destructor tries to push the rest
+  std::size_t max_jobs = 1000;             // at least 1; a push for which there is no room throws BufferFull
+  std::chrono::milliseconds at_end{2000};  // how long the client's destructor tries to push the kept jobs
 };
 
 // A client's middleware is called for every push.
@@ -58,9 +58,10 @@ struct EveryPush {
   constexpr bool takes_in(const Push&) const { return true; }  // always true
 };
 
-// Called around each push, and each push of a bulk, as `void (brood::Push& push, const brood::Next& next)`, before
-// anything is checked or sent.  It may change the push, which has its jid already.  If it does not call next(), the
-// push is stopped: the call returns an empty jid for it.  An exception comes out of the call, and nothing is sent.
+// The middleware of a client.  It is called around each push, and each push of a bulk, as
+// `void (brood::Push& push, const brood::Next& next)`, before the push is checked or sent.  It may change the push,
+// which has its jid already.  If it does not call next(), the push is stopped: the call returns an empty jid for it.
+// An exception of the middleware is thrown by the call, and no job is sent.
 using ClientMiddleware = Chain<Push, EveryPush>;
 
 // Enqueues jobs, for brood or for a Ruby Sidekiq.
@@ -73,30 +74,30 @@ using ClientMiddleware = Chain<Push, EveryPush>;
 //
 // If several Redis servers hold jobs ([[redis.shard]] in brood.toml(5)), each job goes to one of these shards.  Jobs
 // with the same shard_by go to the same shard.  The others go to the next shard that answers, a bulk slice by slice.
-// No job is sent twice for that: a shard that cannot be reached is passed over and tried again later, and if a shard
-// took a push and did not answer, the push fails.  In a job the next shard is the job's own, as long as that
-// answers.  A drained shard (drain in brood.toml(5)) gets nothing.
+// No job is sent twice: a shard that cannot be reached is passed over and tried again later, and if a shard took a push
+// and did not answer, the push fails.  In a job the next shard is the job's own, as long as that answers.  A drained
+// shard (drain in brood.toml(5)) gets no jobs.
 //
 //   client.enqueue(Invoice{...}, {.shard_by = "tenant-7"});
 //
 // shard_by chooses the shard whose name gives the greatest SHA-1 of "NAME:SHARD_BY".  If a shard is added, only the
 // jobs that go to it move.
 //
-// Every call returns the jid of the new job.  The jid is empty if a middleware has stopped the push, or if the job is
-// unique and another job like it holds its lock.  An invalid job throws std::invalid_argument before anything is sent
-// (section 1.4 of Sidekiq's wire specification).  If Redis does not take a job, RedisError is thrown.
+// Every call that pushes one job returns its jid.  The jid is empty if a middleware has stopped the push, or if the job
+// is unique and another job like it holds its lock.  An invalid job (section 1.4 of Sidekiq's wire specification)
+// throws std::invalid_argument before it is sent.  If Redis does not take a job, the call throws RedisError.
 //
 // Several threads may use one Client, one call at a time: it locks itself.  It connects at the first push, again after
 // a loss, and again in a forked child.  It can be moved, not copied.
 class BROOD_API Client {
  public:
-  // In a job: the Redis of its worker.  Elsewhere as `brood run` finds it: by the machine's configuration,
-  // REDIS_PROVIDER or REDIS_URL, else the embedded one.  If there are several shards, all of them. Throws RedisError
-  // if the configuration cannot be read.  Sends nothing yet.
+  // A client of the worker's Redis in a job.  Elsewhere it finds Redis as `brood run` does: by the machine's
+  // configuration, REDIS_PROVIDER or REDIS_URL, else the embedded one.  If there are several shards, it uses all of
+  // them.  Throws RedisError if the configuration cannot be read.  It does not connect yet.
   Client();
   // `redis_url` is a redis://, rediss://, unix://, sentinel:// or cluster:// URL as in brood.toml(5), or "embedded".
   // A cluster is assumed to have 16 shards.  For TLS the variables BROOD_REDIS_TLS_CA, _CERT, _KEY, _SERVER_NAME,
-  // _MIN_VERSION and _VERIFY have the settings of [redis.tls].  Throws RedisError if it is none of these.
+  // _MIN_VERSION and _VERIFY have the settings of [redis.tls].  Throws RedisError for any other text.
   explicit Client(const std::string& redis_url);
   ~Client();
   Client(Client&&) noexcept;
@@ -128,8 +129,8 @@ class BROOD_API Client {
     return push_bulk({std::move(push)}, bulk_options(options)).front();
   }
 
-  // Enqueues all jobs of a range, a thousand with one command, and holds no more than a slice of the range in memory.
-  // A slice is checked before any of it is sent.  Returns the jids in the order of the range.  If Redis refuses a
+  // Enqueues all jobs of a range, in slices of a thousand that one command pushes.  At most one slice is in memory.
+  // All jobs of a slice are checked before it is sent.  Returns the jids in the order of the range.  If Redis refuses a
   // slice, or a job is invalid, the exception's message has the number of jobs pushed before.  With several shards a
   // slice goes to one of them, and the next slice to the next one: jobs keep their order within a slice, and with
   // shard_by within the range.
@@ -167,59 +168,60 @@ class BROOD_API Client {
 
   // Enqueues one job given by its parts, of any class in any language.
   std::string push(const Push& job);
-  // The same for many jobs.  Returns their jids in the order of `jobs`; throws as enqueue_bulk().
+  // The same for many jobs.  Returns their jids in the order of `jobs`.  It throws as enqueue_bulk() does.
   std::vector<std::string> push_bulk(std::vector<Push> jobs, const BulkOptions& options = {});
 
-  // Returns the jid of the job that holds the lock of a unique job like this one, pushed with these options; empty:
-  // none.
+  // Returns the jid of the job that holds the lock of a unique job like this one, pushed with these options.  Empty: no
+  // job holds the lock.
   template <typename Job>
   std::string holder(const Job& job, const EnqueueOptions& options = {}) {
     return holder_of(detail::pushed_job(job, options));
   }
 
-  // Removes a job from the schedule, or from the pushes that buffer() keeps and has not tried to send.  Returns true
-  // if the job was removed and does not run, false if it is not there.  Looks through the whole schedule, page by
-  // page.
+  // Removes a job from the schedule, or from the pushes that buffer() keeps and has not tried to send.  Returns true if
+  // the job was removed and does not run, false if it is not there.  It reads the whole schedule, page by page.
   bool cancel(std::string_view jid);
-  // The same, but looks only at jobs scheduled for `time`.
+  // The same, but it reads only the jobs scheduled for `time`.
   template <typename Duration>
   bool cancel(std::string_view jid, std::chrono::time_point<std::chrono::system_clock, Duration> time) {
     return cancel_at(jid, epoch_seconds(time));
   }
 
-  // Keeps pushes in memory, in order, while Redis is away or too full to write.  They return their jids as usual.
-  // They are sent with the next push that reaches Redis, by drain(), or by the destructor.  Each is pushed once, also
-  // if the connection was lost before Redis answered: a number that goes with it shows what was done (key
-  // `brood:pushes:<client>`). A push that does not fit as a whole throws BufferFull.  Kept pushes are lost when the
-  // process dies.  While Redis is away at most half of a program's time is spent on trying.  Each of several shards
-  // has a buffer of its own; a push without shard_by is kept only while no shard answers.  Call it before the first
-  // push.  Throws std::invalid_argument for a buffer without room.
+  // Keeps pushes in memory, in order, while Redis is away or too full to write.  The calls return jids as usual.  The
+  // pushes are sent with the next push that reaches Redis, by drain(), or by the destructor.  Each is pushed once, even
+  // if the connection was lost before Redis answered: Redis notes the number of the push (key `brood:pushes:<client>`).
+  // A push that does not fit as a whole throws BufferFull.  Kept pushes are lost when the process dies.  While Redis is
+  // away at most half of a program's time is spent on trying.  Each of several shards has a buffer of its own; a push
+  // without shard_by is kept only while no shard answers.  Call it before the first push.  Throws std::invalid_argument
+  // if max_jobs is 0.
   void buffer(const BufferOptions& options = {});
   std::size_t buffered() const;  // number of jobs kept; 0 without buffer()
-  // Pushes the kept jobs, and tries for up to `longest` while Redis is away.  Returns how many are left.  Throws
-  // RedisError if Redis has refused some of them for good, such as for a queue whose key is not a list.  These stay,
-  // and the others go on.
+  // Pushes the kept jobs, and tries for up to `longest` while Redis is away.  Returns the number of jobs that are still
+  // kept.  Throws RedisError if Redis has refused some of them for good, such as for a queue whose key is not a list.
+  // These stay, and the others are pushed.
   std::size_t drain(std::chrono::milliseconds longest = std::chrono::seconds(5));
 
   // Ends an iterable job for good (<brood/iteration.hpp>; section 5.8), of brood or of a Ruby Sidekiq.  A running job
-  // ends at its next flush, some 5 s later; others when they begin.  Returns when the job was first cancelled, to the
-  // second.  Does not check whether the job exists: for 30 days a job with this jid would be cancelled.
+  // ends at its next flush, by default within 5 s; any other job when it begins.  Returns the time at which the job was
+  // first cancelled, to the second.  It does not check whether the job exists: for 30 days a job with this jid would be
+  // cancelled.
   std::chrono::system_clock::time_point cancel_iteration(std::string_view jid);
 
-  // Where a job is, or how it ended if it keeps a report (`keep_result`); nullopt: no such job is here any more.
-  // Without a report all jobs in Redis are looked through.  Asks all shards.
+  // Returns the state of a job, and its result if it keeps a report (`keep_result`).  nullopt: the job is not in Redis
+  // any more, or never was.  Without a report it searches all jobs in Redis.  It asks all shards.
   std::optional<JobReport> find(std::string_view jid);
   // Waits until a job with `keep_result` has succeeded or died, and returns its report.  Returns nullopt at the
-  // timeout, also for a job that keeps no report: it ends unseen.  Returns at once if the job has ended.  Blocks in
-  // Redis on a connection of its own, without polling.  Once a job of several shards was looked for, the wait goes on
-  // in its shard. A loss of the connection does not end the wait; throws RedisError if Redis is away at the timeout.
+  // timeout, also for a job that keeps no report.  Returns at once if the job has ended.  It blocks in Redis on a
+  // connection of its own, without polling.  If there are several shards, it first searches them for the job and then
+  // waits in the job's shard.  A loss of the connection does not end the wait.  Throws RedisError if Redis is away at
+  // the timeout.
   std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds timeout);
 
-  // This client's own chain, a copy of the default one as it was when the client was made.  Pushes of several threads
-  // run in it at the same time, so change it before them.
+  // This client's own chain.  It begins as a copy of the default chain at the moment when the client was made.  Pushes
+  // of several threads run in it at the same time, so change it before the first push.
   ClientMiddleware& middleware();
   // The chain of all clients that this process makes from now on.  It contains "carry_context": see
-  // <brood/ambient.hpp>. Change it before threads make clients.
+  // <brood/ambient.hpp>.  Change it before threads make clients.
   static ClientMiddleware& default_middleware();
 
  private:
@@ -231,14 +233,14 @@ class BROOD_API Client {
   static BulkOptions bulk_options(const EnqueueOptions& options) {
     return {.spread = options.spread, .batch_size = options.batch_size};
   }
-  // `finish` does the rest to each push.
+  // `finish` completes each push, such as by its time.
   template <typename Jobs, typename Finish>
   std::vector<std::string> push_slices(Jobs&& jobs, const EnqueueOptions& options, Finish finish) {
     const std::size_t size = options.batch_size > 1'000 ? options.batch_size : 1'000;
     std::vector<std::string> jids;
     std::vector<Push> slice;
     std::size_t done = 0;
-    std::optional<NotConfirmed> unconfirmed;  // these are pushed; the others follow
+    std::optional<NotConfirmed> unconfirmed;  // its jobs are pushed, so the next slices follow
     const auto push_slice = [&] {
       const std::size_t count = slice.size();
       try {

@@ -8,9 +8,9 @@
 
 namespace brood {
 
-// A job throws it when it was asked to stop, or when it postpones itself.  The job runs again and no attempt is
-// charged, whatever its `retry` option is.  It is not a std::exception, so a job's own `catch (const std::exception&)`
-// does not catch it.
+// A job throws it to end early: when it was asked to stop, or when it postpones itself.  The job runs again and no
+// attempt is charged, whatever its `retry` option is.  It is not a std::exception, so a job's own
+// `catch (const std::exception&)` does not catch it.
 //
 //   throw brood::Interrupted{};              // to the back of its queue
 //   throw brood::Interrupted{.in = 10min};   // into the schedule, for then
@@ -19,9 +19,9 @@ struct Interrupted {
 };
 
 // A limit is reached, so the job cannot go on.  <brood/limiter.hpp> throws it; a job may throw it too.  The job is
-// rescheduled uncharged, whatever its `retry` option is: for `in`, or else for 5 to 10 minutes the first time and 5
-// minutes more each further time.  The payload's member `overrated` counts how often.  After `reschedules` times the
-// job has failed, as by any other exception.
+// rescheduled uncharged, whatever its `retry` option is.  The delay is `in`, else 5 to 10 minutes the first time and 5
+// minutes more each further time.  The payload's member `overrated` counts the reschedules.  After `reschedules` of
+// them the job has failed, as by any other exception.
 class OverLimit : public std::runtime_error {
  public:
   static constexpr int usual_reschedules = 20;  // the default of `reschedules`
@@ -51,14 +51,14 @@ class ArgumentError : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Hooks get it for a failure that is not a std::exception.  A job may throw it to choose the error class that its
-// retry record shows.
+// A failure that is not a std::exception, as hooks get it.  A job may throw it to choose the error class in its retry
+// record.
 class JobFailure : public std::runtime_error {
  public:
   // If `error_class` is empty, the record shows the exception's type.
   JobFailure(std::string error_class, const std::string& message)
       : std::runtime_error(message), error_class_(std::move(error_class)) {}
-  // "SIGSEGV", "JobTimeout", "OutOfMemory", or the name of the thrown type.
+  // Returns "SIGSEGV", "JobTimeout", "OutOfMemory", or the name of the thrown type.
   const std::string& error_class() const noexcept { return error_class_; }
 
  private:

@@ -31,18 +31,18 @@ namespace brood {
 //   crash      a job has ended its worker: in a process of its own, made for this, that has loaded the  each time
 //              libraries and in which nothing else has run; the job is not settled yet
 //
-// The process of an isolated job (Isolation::process) gets none of these events: it is forked from a copy of the worker
-// that was made after startup, and shares the things that startup has opened.
+// The process of an isolated job (Isolation::process) gets none of these events.  It is forked from a copy of the
+// worker that was made after startup, and shares the files and connections that startup has opened.
 //
 // If a worker's process is killed or crashes, it gets no quiet, shutdown or exit.
 //
 // An exception of a handler is logged and ignored, except at preload and startup.  A handler that crashes or hangs
-// ends its worker; no job is charged.  All handlers of one event may take `shutdown_timeout` together, then the worker
-// is killed; at preload, fork and startup they may take `boot_timeout`.  The output of a handler is logged like a
+// ends its worker; no job is charged.  All handlers of one event together may take `shutdown_timeout`, then the worker
+// is killed.  At preload, fork and startup they may take `boot_timeout`.  The output of a handler is logged like a
 // job's output, with a class such as Event::beat.
 enum class Event { fork, startup, heartbeat, beat, quiet, shutdown, exit, crash, preload };
 
-// The argument of a handler.  Valid during the call alone.
+// The argument of a handler.  It is valid only during the call.
 class Occasion {
  public:
   // The library's code makes one for each event.
@@ -55,9 +55,9 @@ class Occasion {
   std::string_view capsule() const { return view(occasion_->capsule); }  // this worker's; empty at crash and preload
   int slot() const { return occasion_->slot; }  // this worker's, or that of the crashed worker; -1 at preload
 
-  // At crash: the job that ended the worker.  Else null.
+  // Returns the job that ended the worker, at crash; else null.
   const JobInfo* job() const { return job_; }
-  // At crash: a report of several lines, the message and then a line for each frame.  Else empty.
+  // Returns a report of several lines at crash, the message and then a line for each frame; else an empty text.
   std::string_view report() const { return view(occasion_->report); }
 
   // Writes one event into the worker's log.  `message` is cut to 10,000 bytes.

@@ -33,10 +33,10 @@ struct GlobalId {
             unescaped(text.substr(model_end + 1))};
   }
 
-  // "gid://app/model/id", with the escapes of a URI.
+  // Returns "gid://app/model/id", with the escapes of a URI.
   std::string text() const { return "gid://" + escaped(app) + "/" + escaped(model) + "/" + escaped(id); }
 
-  // Whether they name the same record.
+  // Whether both name the same record.
   friend bool operator==(const GlobalId&, const GlobalId&) = default;
 
  private:
@@ -75,9 +75,9 @@ struct GlobalId {
 // A GlobalId as a field: its text.
 template <>
 struct Argument<GlobalId> {
-  // As JSON has it.
+  // The type in JSON.
   using Wire = std::string;
-  // "gid://app/model/id".
+  // Returns "gid://app/model/id".
   static Wire write(const GlobalId& id) { return id.text(); }
   // Throws std::invalid_argument if `text` is no GlobalID.
   static GlobalId read(const Wire& text) { return GlobalId::parse(text); }

@@ -54,9 +54,9 @@ concept StepRange =
 
 }  // namespace detail
 
-// The items of a job, one after the other, with their cursors.  They are made of the result of each_of(), each_line()
-// or batches_of(), of a function object that returns std::optional<brood::Step<...>>, or of a range of brood::Step.
-// An item may be a reference, as in Items<const Row&>, to an object that outlives the step.
+// The items of a job, one after the other, with their cursors.  An Items is made from the result of each_of(),
+// each_line() or batches_of(), from a function object that returns std::optional<brood::Step<...>>, or from a range of
+// brood::Step.  An item may be a reference, as in Items<const Row&>, to an object that outlives the step.
 //
 //   return [rows = database.select_from(cursor)]() mutable -> std::optional<brood::Step<Row>> {
 //     if (!rows.next()) return std::nullopt;
@@ -70,12 +70,12 @@ class Items {
 
   Items() = default;  // no items
 
-  // Calls `function` for each step, until it returns nullopt.
+  // Makes items of a function, which is called for each step until it returns nullopt.
   template <typename Function>
   requires(detail::StepFunction<Function> && !std::same_as<Function, Items>) Items(Function function)
       : source_(std::make_unique<Called<Function>>(std::move(function))) {}
 
-  // Moves or copies a range of steps, and goes through it.
+  // Makes items of a range of steps, which is moved or copied.
   template <typename Range>
   requires(detail::StepRange<Range> && !detail::StepFunction<Range> && !std::is_reference_v<Range>) Items(Range range)
       : source_(std::make_unique<Walked<detail::OwnedRange<Range>>>(detail::owned_range(std::move(range)))) {}
@@ -83,8 +83,8 @@ class Items {
   // Returns the next step; nullopt at the end.
   std::optional<Step<Item, Cursor>> operator()() { return source_ == nullptr ? std::nullopt : source_->next(); }
 
-  // Returns the cursor behind the last item, where cursors count and the size is known: that of each_of() a range with
-  // a size.  Call it before the first item.
+  // Returns the cursor after the last item, if the items come from each_of() a range with a size; else nullopt.  Call
+  // it before the first item.
   std::optional<std::int64_t> total() const { return source_ == nullptr ? std::nullopt : source_->total(); }
 
  private:
@@ -173,7 +173,7 @@ class EachOf {
     std::optional<std::ranges::iterator_t<Range>> at = {};
     Cursor index;
   };
-  std::unique_ptr<Walk> walk_;  // it stays where it is: an iterator does not follow its range when that moves
+  std::unique_ptr<Walk> walk_;  // on the heap, since a move of a range would make its iterators invalid
 };
 
 class EachLine {
@@ -237,30 +237,29 @@ class BatchesOf {
  private:
   std::size_t size_;
   Function function_;
-  bool ended_ = false;  // a function need not allow a call after its end
+  bool ended_ = false;  // the function returned nullopt, and may not be called again
 };
 
 }  // namespace detail
 
-// Returns the elements of a range.  The cursor of an element is its index, as in Sidekiq's array_enumerator.  The
-// items own the range: an lvalue is copied, std::move() moves it.  Only a view type refers to elements elsewhere, such
-// as `std::span(rows)` of a field of the job; these must outlive the run.  If the range has no random access, it is
-// walked up to the first element.  Throws ArgumentError for a negative cursor.  A cursor behind the end gives no
-// items.
+// Returns the elements of a range, from the cursor on.  The cursor of an element is its index, as in Sidekiq's
+// array_enumerator.  The items own the range: an lvalue is copied, std::move() moves it.  A view type, such as
+// `std::span(rows)` of a field of the job, refers to elements that must outlive the run.  A range without random access
+// is walked up to the cursor.  Throws ArgumentError for a negative cursor.  A cursor beyond the end gives no items.
 template <std::ranges::input_range Range, std::integral Cursor>
 auto each_of(Range&& range, const std::optional<Cursor>& cursor) {
   if (cursor && *cursor < 0) throw ArgumentError("a cursor that is an index is not negative");
   return detail::EachOf<detail::KeptRange<Range>, Cursor>(std::forward<Range>(range), cursor.value_or(0));
 }
 
-// Returns the lines of a text file, without line ends.  The cursor of a line is the offset of its first byte.  Throws
-// std::system_error if the file cannot be read.
+// Returns the lines of a text file, from the cursor on, without line ends.  The cursor of a line is the offset of its
+// first byte.  Throws std::system_error if the file cannot be read.
 inline auto each_line(const std::string& path, const std::optional<std::int64_t>& cursor) {
   return detail::EachLine(path, cursor.value_or(0));
 }
 
-// Returns the items of another in batches, each a std::vector of up to `size`.  The cursor of a batch is that of its
-// first item.  A size of 0 counts as 1.
+// Returns `items` in batches, each a std::vector of up to `size` items.  The cursor of a batch is that of its first
+// item.  A size of 0 counts as 1.
 //
 //   return brood::batches_of(100, brood::each_line(file, cursor));
 template <detail::StepFunction Function>

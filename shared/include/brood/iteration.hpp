@@ -28,29 +28,28 @@
 //
 //     // Optional, any duration.
 //     static constexpr auto flush_interval = 5s;           // how often the cursor is saved; 0s: before each item
-//     static constexpr auto max_iteration_runtime = 10min; // then another run continues; 0s: no limit
+//     static constexpr auto max_iteration_runtime = 10min; // after it another run continues; 0s: no limit
 //   };
 //
 //   BROOD_JOBS(ImportRows)
 //
-// A cursor finds an item again: an index, an id, an offset.  It may be of any type that a job's field may have.
-// brood saves it in Redis, in the hash `it-<jid>` that Sidekiq 7.3 and later use too, so either may finish a job that
-// the other began.  The cursor is saved before its item runs: every `flush_interval`, when the run is interrupted, and
-// when an item throws.  So an item that threw runs again.  If a run was cut off (by a crash, or the kill at the end
-// of a stop), the items since the last flush run again: work that must not happen twice has to check whether it is
-// done.
+// A cursor identifies an item: an index, an id, an offset.  It may be of any type that a job's field may have.  brood
+// saves it in Redis, in the hash `it-<jid>` that Sidekiq 7.3 and later use too, so either may finish a job that the
+// other began.  The cursor is saved before its item runs: every `flush_interval`, when the run is interrupted, and when
+// an item throws.  So an item that threw runs again.  If a run was cut off (by a crash, or by the kill at the end of a
+// stop), the items since the last flush run again.  Work that must not happen twice has to check whether it is done.
 //
-// A run is interrupted between two items once its worker quiets or stops, and after max_iteration_runtime; also by an
-// item that throws brood::Interrupted.  The job then goes to the back of its queue, and no attempt is charged.  If an
-// item throws something else, the job has failed: its retry begins with this item.  Changes of a run to the job's
-// fields are not saved.
+// A run is interrupted between two items when its worker quiets or stops, after max_iteration_runtime, and by an item
+// that throws brood::Interrupted.  The job then goes to the back of its queue, and no attempt is charged.  If an item
+// throws another exception, the job has failed: its retry begins with this item.  Changes of a run to the job's fields
+// are not saved.
 //
-// The job's timeout counts from its last progress, so each item has all of it.  If an item takes longer, it is the
-// last of its run, which has failed (JobTimeout).  If it takes timeout_grace more, it is aborted.
+// The job's timeout counts from the end of the last item, so each item has the whole timeout.  If an item takes longer,
+// it is the last of its run, which has failed (JobTimeout).  If it takes timeout_grace more, it is aborted.
 //
-// brood::Client::cancel_iteration(jid) ends a job for good; it takes effect at the next flush or start.
+// brood::Client::cancel_iteration(jid) ends a job for good.  It takes effect at the next flush or start.
 //
-// While Redis is away the run continues without saving, and waits for Redis only at its beginning and at its end.
+// While Redis is away the run continues without saving.  It waits for Redis only at its beginning and at its end.
 namespace brood {
 
 #pragma GCC visibility push(hidden)
@@ -66,19 +65,20 @@ class Iteration : public Context {
   // The library's code makes one for each run.
   explicit Iteration(const abi::Call& call) : Context(call), began_(std::chrono::steady_clock::now()) {}
 
-  std::int64_t executions() const { return executions_; }  // how many runs of this job have begun; 1: this is the first
+  std::int64_t executions() const { return executions_; }  // number of runs that have begun; 1: this is the first
   std::int64_t items_done() const { return items_done_; }  // in this run
   bool cancelled() const { return cancelled_; }            // whether the job was cancelled, as of its last flush
 
-  // How long this run has lasted, in seconds.
+  // The time of this run so far, in seconds.
   std::chrono::duration<double> run_time() const { return std::chrono::steady_clock::now() - began_; }
-  // The time of this run and of the runs before.  A run that was cut off counts until its last flush.
+  // The time of this run and of the runs before, in seconds.  A run that was cut off counts until its last flush.
   std::chrono::duration<double> total_run_time() const { return earlier_runs_ + run_time(); }
 
-  // Ends the job after this item: it is done.
+  // Ends the job after this item.  The job has then succeeded.
   void finish() { finished_ = true; }
 
-  // As Context::progress().  Without it the items are counted, if they come from each_of() a range with a size.
+  // Reports progress, as Context::progress() does.  If the job never calls it, brood counts the items, if they come
+  // from each_of() a range with a size.
   void progress(std::int64_t done, std::int64_t total, std::string_view note = {}) {
     says_how_far_ = true;
     Context::progress(done, total, note);
@@ -91,7 +91,7 @@ class Iteration : public Context {
   std::chrono::duration<double> earlier_runs_{};
   std::int64_t executions_ = 1, items_done_ = 0;
   bool cancelled_ = false, finished_ = false;
-  bool says_how_far_ = false;  // by itself
+  bool says_how_far_ = false;  // the job reports its progress by itself
 };
 
 }  // namespace brood

@@ -42,10 +42,10 @@
 //
 // A job of many items has items() and each() instead of perform(): see <brood/iteration.hpp>.
 //
-// A job has failed when perform() throws: the exception's type is its error class, what() its message.
+// A job has failed if perform() throws.  The exception's type is the error class, and its what() is the message.
 //
 // The output of a job is logged line by line, with its jid and class.  Processes that it leaves running live as long
-// as its worker.  Children that have ended when perform() returns are reaped then, so a job waits for its own children
+// as its worker.  When perform() returns, brood reaps children that have ended, so a job must wait for its own children
 // before it returns.
 
 // Lists the job classes of a library.  Use it once in a library, outside of any namespace.
@@ -55,8 +55,8 @@
     return ::brood::detail::library_of_jobs<__VA_ARGS__>();                                            \
   }
 
-// Instead of BROOD_JOBS: makes a library without jobs.  Its brood_setup registers code that serves the jobs of all
-// libraries of a worker, such as measuring or tracing.  See <brood/setup.hpp>.
+// Makes a library without jobs; use it instead of BROOD_JOBS.  Its brood_setup registers code that serves the jobs of
+// all libraries of a worker, such as measuring or tracing.  See <brood/setup.hpp>.
 #define BROOD_MIDDLEWARE()                                                                             \
   BROOD_ONE_SETUP                                                                                      \
   extern "C" __attribute__((visibility("default"))) const ::brood::abi::Library* brood_job_library() { \

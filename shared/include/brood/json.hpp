@@ -4,8 +4,8 @@
 
 namespace brood {
 
-// A JSON value as text.  As a field of a job it takes any argument, byte for byte: integers of any size, numbers as
-// they are written, members in their order.
+// A JSON value as text.  A field of this type accepts any argument and keeps its bytes: integers of any size, numbers
+// as they are written, members in their order.
 struct Json {
   std::string text = "null";  // one JSON value; an invalid one throws std::invalid_argument when it is enqueued
 

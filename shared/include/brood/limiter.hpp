@@ -19,7 +19,7 @@
 #include <brood/detail/members.hpp>
 #include <brood/error.hpp>
 
-// Limits that hold for all workers of all machines of one Redis: a number at a time, or a number in an interval.
+// Limits for all workers of all machines of one Redis: a number of uses at a time, or a number in an interval.
 //
 //   const brood::Limiter erp = brood::Limiter::concurrent("erp", 4);             // four connections in all
 //   const brood::Limiter mails = brood::Limiter::bucket("mails", 100, 1min);
@@ -28,8 +28,8 @@
 //     erp.within_limit([&] { erp_client().send(invoice); });
 //   }
 //
-// If the limit is reached, the job waits up to `wait`.  Then within_limit() throws OverLimit, which reschedules the
-// job uncharged.  While the job waits it occupies its worker.
+// If the limit is reached, the job waits up to `wait`.  Then within_limit() throws OverLimit, which reschedules the job
+// uncharged.  A job that waits occupies its worker.
 #pragma GCC visibility push(hidden)
 namespace brood {
 
@@ -41,15 +41,15 @@ enum class OverLimitPolicy {
 
 // The options of a limiter.
 struct LimiterOptions {
-  std::chrono::milliseconds wait{1000};                    // how long a job waits for the limit; 0: not at all
+  std::chrono::milliseconds wait{1000};                    // how long a job waits for the limit; 0: it does not wait
   OverLimitPolicy policy = OverLimitPolicy::raise;         // behaviour over the limit
   std::chrono::seconds ttl = std::chrono::hours(90 * 24);  // how long Redis keeps it after its last use; at least 24 h
-  int reschedule = OverLimit::usual_reschedules;           // how often a job is rescheduled; 0: it fails at once
+  int reschedule = OverLimit::usual_reschedules;           // number of reschedules of a job; 0: it fails at once
   // Returns the delay for the n-th reschedule of a job, counted from 1.  Empty: the usual delay, see OverLimit.
   std::function<std::chrono::milliseconds(int overrated)> backoff = {};
 };
 
-// The points of one run within a limiter of points: the job reports how many it has really used.
+// The points of one run within a limiter of points.  The job reports the number that it has really used.
 class Points {
  public:
   void used(std::int64_t actual) { actual_ = std::max<std::int64_t>(actual, 0); }  // the last call counts
@@ -65,34 +65,33 @@ class Points {
 class Limiters;
 
 // One limit.  Its name identifies it: [A-Za-z0-9_-], at most 100 characters.  If two definitions have one name, the
-// one made later holds everywhere from its first use on.  Make a limiter anywhere: as a constant of the library, or in
-// the job, with a name for each tenant.  An invalid name or number throws std::invalid_argument when the limiter is
-// used.
+// definition made later is the effective one everywhere, from its first use on.  Make a limiter anywhere: as a constant
+// of the library, or in the job, with a name for each tenant.  An invalid name or number throws std::invalid_argument
+// when the limiter is used.
 class Limiter {
  public:
-  // At most `slots` at a time.  A slot becomes free at the end of within_limit(), of the job, or of its worker,
+  // At most `slots` uses at a time.  A slot becomes free at the end of within_limit(), of the job, or of its worker,
   // however these end, and never before.
   static Limiter concurrent(std::string name, std::int64_t slots, LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_concurrent, slots, std::chrono::milliseconds(0), std::move(options));
   }
-  // At most `n` in each interval of the clock: with 1min, from second 0 of one minute to second 0 of the next.
+  // At most `n` uses in each interval of the clock: with 1min, from second 0 of one minute to second 0 of the next.
   static Limiter bucket(std::string name, std::int64_t n, std::chrono::milliseconds interval,
                         LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_bucket, n, interval, std::move(options));
   }
-  // At most `n` in any interval of that length.
+  // At most `n` uses in any interval of that length.
   static Limiter window(std::string name, std::int64_t n, std::chrono::milliseconds interval,
                         LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_window, n, interval, std::move(options));
   }
-  // At most `size` in a burst.  The used amount drains evenly, `size` of them in `drain`: so after a burst the flow is
-  // even.
+  // At most `size` uses in a burst.  The used amount drains at a constant rate, `size` uses in `drain`.
   static Limiter leaky(std::string name, std::int64_t size, std::chrono::milliseconds drain,
                        LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_leaky, size, drain, std::move(options));
   }
-  // A store of `size` points, which gets back a number of points each second.  used() sets the estimate of a run, and
-  // its Points report the real use afterwards.  It never waits.
+  // A store of `size` points, which gets back `refill_per_second` points each second.  used() sets the estimate of a
+  // run, and its Points report the real use afterwards.  It never waits.
   static Limiter points(std::string name, std::int64_t size, double refill_per_second, LimiterOptions options = {}) {
     const double full_in_ms = refill_per_second > 0 ? 1000.0 * static_cast<double>(size) / refill_per_second : 0;
     const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(full_in_ms, 0.0, 1e12)));
@@ -100,18 +99,18 @@ class Limiter {
     return Limiter(std::move(name), abi::limit_points, size, std::max(interval, std::chrono::milliseconds(1)),
                    std::move(options));
   }
-  // No limit: for tests, and for tenants without a limit.
+  // A limiter without a limit, for tests and for some tenants.
   static Limiter unlimited(std::string name = "unlimited") {
     Limiter limiter(std::move(name), abi::limit_concurrent, 1, std::chrono::milliseconds(0), {});
     limiter.is_limited_ = false;
     return limiter;
   }
 
-  // Several limiters together: a run takes all of them, or none.
+  // Joins several limiters: a run takes all of them or none.
   template <typename... More>
   static Limiters all_of(Limiter first, More... more);
 
-  // The same limiter, of which each run takes this many.  A run takes one slot at most.
+  // Returns the same limiter with runs that take `n` of its amount each.  A run takes at most one slot.
   Limiter used(std::int64_t n) const {
     Limiter limiter = *this;
     limiter.wanted_ = n;
@@ -119,15 +118,15 @@ class Limiter {
   }
 
   // Calls `f()`, or `f(points)` with a Points&, as soon as the limit allows it, and returns its result.  If f returns
-  // nothing, returns whether it was called.  With OverLimitPolicy::ignore, f is not called over the limit, and false
-  // or an empty value is returned.  Within itself, a limiter of slots takes no second slot.
+  // void, it returns whether f was called.  With OverLimitPolicy::ignore, f is not called over the limit, and the
+  // result is false or an empty value.  A nested call for the same limiter takes no second slot.
   //
   // Throws OverLimit; Interrupted if the worker must end while the job waits; std::logic_error outside of a job's
-  // thread.
+  // thread; std::invalid_argument for an invalid name or number; JobFailure in a worker without limits.
   template <typename F>
   auto within_limit(F&& f) const;
 
-  const std::string& name() const { return name_; }  // as it was made with
+  const std::string& name() const { return name_; }  // the name that it was made with
 
  private:
   friend class Limiters;
@@ -145,8 +144,9 @@ class Limiter {
   std::chrono::steady_clock::time_point defined_ = std::chrono::steady_clock::now();
 };
 
-// Several limiters, as Limiter::all_of() makes them.  The shortest `wait` counts, and the options of the limiter that
-// is reached.  If there are several Redis servers, the limiters of one server are taken together, server after server.
+// Several limiters, as Limiter::all_of() makes them.  The shortest `wait` applies, and the other options of the limiter
+// that is reached.  If there are several Redis servers, the limiters of one server are taken together, server after
+// server.
 class Limiters {
  public:
   // As Limiter::within_limit().  The Points are those of the first limiter of points.
@@ -180,7 +180,7 @@ class Limiters {
   friend class Limiter;
   explicit Limiters(std::vector<Limiter> limiters) : limiters_(std::move(limiters)) {}
 
-  // Holds what was taken, as long as it lives.
+  // Takes the limits, and gives them back at its end.
   class Taken {
    public:
     explicit Taken(const Limiters& limiters) {
@@ -250,7 +250,7 @@ class Limiters {
       return at;
     }
 
-    // How often this job was over a limit before, by its payload.
+    // The number of times that this job was over a limit before, by its payload.
     static int deferrals_before() {
       const abi::Call* const call = detail::current_call();
       if (call == nullptr) return 0;
@@ -266,11 +266,11 @@ class Limiters {
     std::vector<const Limiter*> wanted_;
     mutable std::vector<abi::Limit> limits_;
     std::vector<const abi::Limit*> pointers_;
-    const abi::Call* call_ = nullptr;  // of which they are taken
+    const abi::Call* call_ = nullptr;  // the attempt that holds the limits; null: none were taken
     const Limiter* over_ = nullptr;
   };
 
-  // Reports how many points were used, whatever way the function ends.
+  // Reports the number of used points, however the function ends.
   struct UsedPoints {
     const Taken& taken;
     const Points& points;

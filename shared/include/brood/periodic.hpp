@@ -18,19 +18,19 @@
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// The treatment of ticks that came while no supervisor was running.
+// The treatment of ticks at which no supervisor was running.
 enum class CatchUp {
   none,  // they are skipped
-  last,  // the last of them pushes its job
+  last,  // only the last of them pushes its job
   all    // all push their jobs, in order
 };
 
-// The treatment of a tick while the job of the tick before has not ended: it waits in its queue, runs, or waits for a
-// retry.
+// The treatment of a tick while the job of the previous tick has not ended: that job waits in its queue, runs, or waits
+// for a retry.
 enum class Overlap {
   allow,  // another job is pushed
   skip,   // no job is pushed
-  queue   // another is pushed as soon as that one has ended; of several such ticks only the last
+  queue   // a job is pushed as soon as the previous one has ended, and only one for several such ticks
 };
 
 // The options of a periodic job: see Setup::periodic() in <brood/setup.hpp>, and [periodic.NAME] in brood.toml(5).
@@ -41,14 +41,14 @@ struct PeriodicOptions {
   std::optional<CatchUp> catch_up = {};
   // The greatest age of a tick that is caught up.  nullopt: an hour, with Overlap::queue a day.
   std::optional<std::chrono::seconds> within = {};
-  Overlap overlap = Overlap::allow;  // what happens at a tick while the job before has not ended
+  Overlap overlap = Overlap::allow;  // the treatment of a tick while the previous job has not ended
   std::chrono::seconds jitter{0};    // delays each job by a random time of at most this
   EnqueueOptions job = {};           // options of its pushes, without jid, spread, batch_size and shard_by
 };
 
 namespace detail {
 
-// One line of JSON, in the form that the worker reads.
+// Returns one line of JSON, in the form that the worker reads.  Throws std::invalid_argument for invalid options.
 inline std::string periodic_line(std::string_view name, std::string_view cron, const Push& push,
                                  const PeriodicOptions& options) {
   constexpr std::string_view catch_up[] = {"none", "last", "all"};
@@ -75,7 +75,7 @@ inline std::string periodic_line(std::string_view name, std::string_view cron, c
     const auto& [member, json] = push.members[i];
     line.append(i == 0 ? "" : ",").append(json_text(member)).append(":").append(json);
   }
-  std::replace(line.begin(), line.end(), '\n', ' ');  // of what was JSON already
+  std::replace(line.begin(), line.end(), '\n', ' ');  // JSON of the caller may have line ends
   return line + "}}\n";
 }
 
@@ -107,72 +107,75 @@ enum class PeriodicSource {
 
 // A tick of a rule.
 struct BROOD_API PeriodicTick {
-  std::chrono::system_clock::time_point at;  // when it comes
-  std::chrono::seconds offset{0};            // how much the clock of the rule's zone is ahead of UTC then
-  std::string local;                         // what that clock shows: "2026-11-25 03:00:00 +01:00"
+  std::chrono::system_clock::time_point at;  // the time of the tick
+  std::chrono::seconds offset{0};            // by which the clock of the rule's zone is then ahead of UTC
+  std::string local;                         // the time in that zone: "2026-11-25 03:00:00 +01:00"
 };
 
-// A periodic job as Redis knows it.
+// A periodic job as Redis has it.
 struct BROOD_API PeriodicJob {
-  std::string name;                               // by which commands know it
+  std::string name;                               // its name in commands
   std::string cron, tz, args;                     // the rule, its time zone, and the arguments as a JSON array
   std::string job_class;                          // the class that runs at each tick
-  std::string queue, retry;                       // where its jobs go, and true, false or a number: JSON
+  std::string queue, retry;                       // the queue of its jobs; true, false or a number, as JSON
   PeriodicSource source = PeriodicSource::redis;  // where its rule is written
-  // The file and line of the configuration, the library or who has added it, and the host.
+  // The file and line of the configuration, the library, or the user or program that added it; and the host.
   std::string place;
-  bool paused = false;    // its ticks push nothing, by a command or by the configuration
+  bool paused = false;    // its ticks push no job: a command or the configuration pauses it
   std::string paused_at;  // the file and line at which the configuration pauses it; empty: it does not
-  std::optional<std::chrono::system_clock::time_point> next, last;  // ticks; nullopt: none
-  std::int64_t claimed = 0;                                         // ticks that pushed a job
-  std::int64_t missed = 0;   // ticks at which no supervisor ran, and that were not caught up
-  std::int64_t skipped = 0;  // ticks that came while the job before had not ended, with Overlap::skip
+  std::optional<std::chrono::system_clock::time_point> next, last;  // ticks; nullopt: there is none
+  std::int64_t claimed = 0;                                         // number of ticks that pushed a job
+  std::int64_t missed = 0;   // number of ticks at which no supervisor ran and that were not caught up
+  std::int64_t skipped = 0;  // number of ticks that Overlap::skip skipped
   std::string error;         // why its rule in Redis cannot be used; empty: it can
 };
 
-// Periodic jobs that are added while brood runs.  Their rules lie in Redis beside those of the configuration, and all
-// supervisors serve them, from a few seconds after the call on.  One job is pushed for each tick, whichever supervisor
-// it is.
+// Periodic jobs that are added while brood runs.  Their rules are in Redis beside those of the configuration.  All
+// supervisors serve them, from a few seconds after the call on.  One job is pushed for each tick, by any of the
+// supervisors.
 //
 //   brood::Periodic periodic;
 //   for (const brood::PeriodicTick& tick : brood::Periodic::next("30 2 * * *", "Europe/Berlin")) show(tick.local);
 //   periodic.add("report-7", "30 2 * * *", NightlyReport{7}, {.tz = "Europe/Berlin"});
 //   periodic.remove("report-7");
 //
-// A rule with a fixed minute and hour comes once a day, also where the clock is changed; other rules follow the time
-// that passes.  PeriodicOptions has the rest.
+// A rule with a fixed minute and hour has one tick a day, also on a day when the clock is changed.  Other rules follow
+// the time that passes.  PeriodicOptions describes the rest.
 //
-// Invalid arguments throw std::invalid_argument, whose text says what is wrong: a name (letters, digits and
-// _ . : @ / -), a rule, a zone that this machine does not know, or a name that the configuration or a job library of a
-// supervisor has.  All calls that ask Redis throw RedisError; of several shards all have to answer.  While a
-// brood::testing::Fake or Inline exists, it keeps the rules.  Several threads may use an object.
+// Invalid arguments throw std::invalid_argument, whose text describes the error: a name (letters, digits and
+// _ . : @ / -), a rule, a zone that this machine does not have, or a name that the configuration or a job library of a
+// supervisor has.  All calls that ask Redis throw RedisError; all shards have to answer.  While a brood::testing::Fake
+// or Inline exists, it keeps the rules.  Several threads may use an object.
 class BROOD_API Periodic {
  public:
-  // As brood::Api: in a job the Redis of its worker, elsewhere as `brood run` finds it.  Sends nothing yet.
+  // Finds Redis as brood::Api does: in a job that of its worker, elsewhere as `brood run` does.  It does not connect
+  // yet.
   Periodic();
   explicit Periodic(const std::string& redis_url);  // the same URLs as brood::Api
 
-  // Adds a job: a job struct, or a brood::Push, whose options then come from the Push.  Returns false if there is one
-  // of that name in Redis, which stays as it is.
+  // Adds a periodic job: a job struct, or a brood::Push, whose options then come from the Push.  Returns false if Redis
+  // has one of that name already, which stays as it is.
   template <typename Job>
   __attribute__((visibility("hidden"))) bool add(std::string_view name, std::string_view cron, const Job& job,
                                                  const PeriodicOptions& options = {}) {
     return put(name, detail::periodic_line(name, cron, job, options), false);
   }
-  // Adds it, or replaces the one in Redis.  Returns true if there was one.  Ticks of another rule or zone begin with
-  // the call, and no job of the former one is pushed after it.
+  // Adds a periodic job, or replaces the one of that name in Redis.  Returns true if there was one.  If rule or zone
+  // change, the new ticks begin with the call, and no job of the former rule is pushed after it.
   template <typename Job>
   __attribute__((visibility("hidden"))) bool replace(std::string_view name, std::string_view cron, const Job& job,
                                                      const PeriodicOptions& options = {}) {
     return put(name, detail::periodic_line(name, cron, job, options), true);
   }
-  // Removes one that was added; no job of it is pushed after the call.  Returns false if there is none of that name.
+  // Removes a periodic job that was added.  No job of it is pushed after the call.  Returns false if there is none of
+  // that name.
   bool remove(std::string_view name);
 
-  std::vector<PeriodicJob> list();                         // those of the configuration and of libraries too, by name
+  std::vector<PeriodicJob> list();                         // by name; also those of the configuration and of libraries
   std::optional<PeriodicJob> find(std::string_view name);  // nullopt: there is none
 
-  // Returns the next ticks of a rule after a time, at most `count`; fewer where it never comes again.  Asks no Redis.
+  // Returns the next ticks of a rule after a time, at most `count`; fewer if the rule has no more.  It does not ask
+  // Redis.
   static std::vector<PeriodicTick> next(std::string_view cron, std::string_view tz = "UTC", std::size_t count = 5,
                                         std::chrono::system_clock::time_point after = std::chrono::system_clock::now());
 

@@ -15,7 +15,7 @@
 
 namespace brood {
 
-// A job given by its parts, for classes that this program does not have as C++ types.
+// A push of a job that is given by its parts, for classes that this program does not have as C++ types.
 struct BROOD_API Push {
   std::string job_class;          // 1 to 255 bytes without spaces, control characters and < > & " '
   std::string args = "[]";        // a JSON array
@@ -26,12 +26,13 @@ struct BROOD_API Push {
   // Further members of the payload, each a name and a JSON text, such as {"tags", R"(["slow"])"}.  The members above
   // may not be among them.
   std::vector<std::pair<std::string, std::string>> members = {};
-  // If there are several shards: jobs with the same text go to the same shard, whatever program pushes them.  Empty:
-  // to the next shard that answers.  It is not part of the payload.
+  // If there are several shards, jobs with the same text go to the same shard, whichever program pushes them.  Empty:
+  // the job goes to the next shard that answers.  The text is not part of the payload.
   std::string shard_by = {};
 
   // Reads {"class": ..., "args": [...], "queue": ..., ...}: the payload of a push, with `at` in epoch seconds.
-  // Ignores `enqueued_at`, since every push writes its own.  Throws std::invalid_argument with a sentence.
+  // Ignores `enqueued_at`, since every push writes its own.  Throws std::invalid_argument for other JSON; the message
+  // is a sentence.
   static Push parse(std::string_view json);
 };
 

@@ -14,35 +14,35 @@
 
 namespace brood {
 
-// Where a job is, or how it ended.
+// The state of a job.
 enum class JobState {
-  queued,     // it waits in a queue, or for its class
+  queued,     // it waits in a queue, for its class (paused or in quarantine) or for its sequence
   scheduled,  // it waits for its time
   running,    // a worker has it
   retrying,   // it has failed, and waits for its retry
   dead,       // it has failed for good, or was deleted
-  done,       // it has succeeded, or was not to run any more
-  unknown,    // it is not here: it is done and kept no result, was deleted, or was never pushed
+  done,       // it has succeeded, or ended without a run
+  unknown,    // it is not in Redis: it has ended without a report, was deleted, or was never pushed
 };
 
-// The name of the enumerator.
+// Returns the name of the enumerator.
 constexpr std::string_view to_string(JobState state) {
   constexpr std::string_view names[] = {"queued", "scheduled", "running", "retrying", "dead", "done", "unknown"};
   const auto index = static_cast<std::size_t>(state);
   return names[index < std::size(names) ? index : std::size(names) - 1];
 }
 
-// The end of a job, for as long as its `keep_result`; or where the job is.
+// The state of a job; after its end also its result or error, which is kept for its `keep_result`.
 struct JobReport {
   std::string jid = {};                  // as it was pushed
   JobState state = JobState::unknown;    // dead and done have ended
-  Json result = {};                      // left by its last run by job.result(); null: nothing
-  std::string error_class = {};          // why it failed, or ended without a run; empty: it did not
-  std::string error_message = {};        // the message of that; empty: it did not
-  std::chrono::microseconds elapsed{0};  // how long its last run took; 0: not known
-  std::optional<std::chrono::system_clock::time_point> ended_at = {};  // when it was settled
+  Json result = {};                      // set by job.result() in its last run; the text "null": it has set none
+  std::string error_class = {};          // why it failed, or ended without a run; empty: neither
+  std::string error_message = {};        // the message of that error; empty: no error
+  std::chrono::microseconds elapsed{0};  // the time of its last run; 0: not known
+  std::optional<std::chrono::system_clock::time_point> ended_at = {};  // when it was settled; nullopt: it has not ended
 
-  // The result as a type that a field of a job may have.  Throws std::invalid_argument if it does not fit.
+  // Returns the result as a type that a field of a job may have.  Throws std::invalid_argument if it does not fit.
   template <typename Type>
   Type result_as() const {
     Type value{};

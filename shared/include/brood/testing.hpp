@@ -1,7 +1,7 @@
 #pragma once
 
-// Tests of jobs, and of programs that enqueue them, for any test framework: nothing here asserts.  A test links
-// `brood::testing` and chooses one of these:
+// Tests of jobs, and of programs that enqueue them, with any test framework: these headers assert nothing.  A test
+// links `brood::testing` and chooses one of these:
 //
 //   Fake         pushes are collected, to be inspected and performed; no Redis
 //   Inline       each push performs its job at once; no Redis

@@ -20,19 +20,19 @@
 
 namespace brood {
 
-// When a batch pushes its callbacks, each event once.
+// The events at which a batch pushes its callbacks.  Each event fires once.
 enum class BatchEvent {
   complete,  // every job has been attempted at least once; retries may still run
-  success,   // every job has succeeded; skipped and expired ones count as that
-  death,     // the first job has died; a deleted one counts as that
-  finished,  // every job has ended, well or dead
+  success,   // every job has succeeded; skipped and expired jobs count as succeeded
+  death,     // the first job has died; a deleted job counts as dead
+  finished,  // every job has ended: it has succeeded or died
 };
 
 // The options of a batch.
 struct BatchOptions {
   std::string description = {};  // for operators, at most 1,000 bytes
   // The bid of a batch that waits for this one: its callbacks are pushed after those of this one have run.  It must not
-  // have ended, and at most 32 batches may be nested.
+  // have ended, and at most 32 batches may be nested.  Empty: no batch waits for this one.
   std::string parent = {};
 };
 
@@ -42,21 +42,21 @@ class BROOD_API BatchJobs {
   BatchJobs(const BatchJobs&) = delete;
   BatchJobs& operator=(const BatchJobs&) = delete;
 
-  // As Client::enqueue() and its like.  Returns the jid; empty if a middleware has stopped the push.  A unique job
-  // whose lock another job holds is not pushed and not counted.  Throws std::invalid_argument as these do, and for
-  // OnConflict::replace; RedisError if Redis does not take the slice that the job completes; BatchClosed if the batch
-  // was cancelled or deleted meanwhile.
+  // Enqueues a job, as Client::enqueue() does.  Returns the jid; empty if a middleware has stopped the push.  A unique
+  // job whose lock another job holds is neither pushed nor counted.  Throws std::invalid_argument as Client does, and
+  // for OnConflict::replace; RedisError if Redis does not take the slice that the job completes; BatchClosed if the
+  // batch was cancelled or deleted meanwhile.
   template <typename Job>
   std::string enqueue(const Job& job, const EnqueueOptions& options = {}) {
     return push(detail::pushed_job(job, options));
   }
-  // As Client::enqueue_in().
+  // Enqueues a job, as Client::enqueue_in() does.
   template <typename Number, typename Period, typename Job>
   std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
                          const EnqueueOptions& options = {}) {
     return push_in(std::chrono::duration<double>(delay).count(), detail::pushed_job(job, options));
   }
-  // As Client::enqueue_at().
+  // Enqueues a job, as Client::enqueue_at() does.
   template <typename Duration, typename Job>
   std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job,
                          const EnqueueOptions& options = {}) {
@@ -64,7 +64,7 @@ class BROOD_API BatchJobs {
     push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(time);
     return this->push(std::move(push));
   }
-  // All jobs of a range, of which at most a slice is in memory.  Returns how many.
+  // Enqueues all jobs of a range, of which at most a slice is in memory.  Returns their number.
   template <std::ranges::input_range Jobs>
   std::size_t enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
     std::size_t count = 0;
@@ -74,7 +74,7 @@ class BROOD_API BatchJobs {
     }
     return count;
   }
-  // As Client::push(): a job given by its parts.
+  // Enqueues a job given by its parts, as Client::push() does.
   std::string push(Push job);
 
  private:
@@ -86,14 +86,14 @@ class BROOD_API BatchJobs {
   State* state_;
 };
 
-// A batch takes no more jobs: it was cancelled, has ended, was deleted, or has expired.
+// The batch accepts no more jobs: it was cancelled, has ended, was deleted, or has expired.
 class BROOD_API BatchClosed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-// Jobs that are counted together, with callbacks when all of them were attempted, have succeeded or ended, or when one
-// has died.
+// Jobs that are counted together.  A batch has callbacks for the events that all of its jobs were attempted, have
+// succeeded or have ended, or that one has died.
 //
 //   brood::Client client;
 //   brood::Batch batch(client, {.description = "import 7"});
@@ -103,36 +103,36 @@ class BROOD_API BatchClosed : public std::runtime_error {
 //     for (const auto& row : rows) jobs.enqueue(ImportRow{row});
 //   });
 //
-// A callback is an ordinary job with the arguments that were given here.  Its payload has `cbid`, the bid, and
+// A callback is an ordinary job with the arguments that were passed to on().  Its payload has `cbid`, the bid, and
 // `batch_callback`, the event.  No callback is pushed before push() has returned.  Each end of a job is counted in the
 // step that settles the job, so no crash loses a count or counts twice; a job that runs twice counts once.  A dead job
-// that is retried, from whatever page, and succeeds makes its batch whole again.
+// that is retried, from any page, and succeeds does not count as dead any more.
 //
-// All jobs of a batch lie on one shard, which the batch chooses when it is made: shard_by is ignored.  With several
-// shards neither a unique job nor one of a sequence may be in a batch, since its lock or its sequence may lie on
-// another one.
+// All jobs of a batch are on one shard, which the batch chooses when it is made: shard_by is ignored.  With several
+// shards neither a unique job nor a job of a sequence may be in a batch, since its lock or its sequence may be on
+// another shard.
 //
 // A batch is kept for 30 days after the last push into it, for a day after its success, and for dead_timeout after a
 // death.  Two threads may not use one Batch at the same time.
 class BROOD_API Batch {
  public:
-  // Sends nothing yet.  The client must outlive the batch.  In a job, a batch with a parent whose push() does not
-  // return before the job ends, since its process was killed, is cancelled.
+  // Makes a batch; it does not connect yet.  The client must outlive the batch.  If the process of a job is killed
+  // during the push() of a batch with a parent, the batch is cancelled when the job ends.
   explicit Batch(Client& client, const BatchOptions& options = {})
       : Batch(client, options, detail::current_payload()) {}
-  // The batch of this job, for more jobs; nullopt: the job is in none.  Uses a Client of the process unless one is
-  // given.
+  // Returns the batch of this job, to add more jobs; nullopt: the job is in none.  It uses a Client of the process
+  // unless one is given.
   static std::optional<Batch> current(const Context& job) { return current(job.payload(), nullptr); }
   static std::optional<Batch> current(const Context& job, Client& client) { return current(job.payload(), &client); }
   ~Batch();
   Batch(Batch&&) noexcept;
   Batch& operator=(Batch&&) noexcept;
 
-  // 14 characters of A-Z a-z 0-9 - _; known from the beginning.
+  // The id of the batch: 14 characters of A-Z a-z 0-9 - _.  It is known before the first push().
   const std::string& bid() const;
 
-  // Adds a callback: a job, or a push of any class.  Any number of them.  Throws std::invalid_argument as a push does,
-  // or if the callback has a time; std::logic_error after the first push().
+  // Adds a callback; an event may have any number of them.  Throws std::invalid_argument as a push does, or if the
+  // callback has a time; std::logic_error after the first push().
   template <typename Job>
   requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
     on(event, detail::pushed_job(job, options));
@@ -141,8 +141,8 @@ class BROOD_API Batch {
   void on(BatchEvent event, const Push& job);
 
   // Calls `fill` with a BatchJobs&, and returns when all of its jobs are in Redis.  If `fill` or a push throws, the
-  // batch is cancelled, unless it is the current job's own, and the exception goes on.  May be called again until the
-  // batch has ended.  A push of no jobs at all fires the events at once.  Throws RedisError, or BatchClosed.
+  // batch is cancelled, unless it is the current job's own, and the exception is thrown on.  It may be called again
+  // until the batch has ended.  A push without any job fires the events at once.  Throws RedisError, or BatchClosed.
   template <std::invocable<BatchJobs&> Fill>
   void push(Fill&& fill) {
     Pushing pushing(*this);
@@ -151,8 +151,8 @@ class BROOD_API Batch {
     pushing.finish();
   }
 
-  // Jobs that have not begun are skipped, running ones see batch_cancelled(), and `finished` alone is fired.  Does
-  // nothing if the batch has ended or nothing was pushed.
+  // Cancels the batch.  Jobs that have not begun are skipped, batch_cancelled() returns true in running ones, and only
+  // the event `finished` fires.  It does nothing if the batch has ended or no job was pushed.
   void cancel();
 
  private:

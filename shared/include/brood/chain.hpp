@@ -11,16 +11,16 @@
 #include <vector>
 
 // A chain of named middleware, around a push or around a run.  A program and libbrood.so.1 share its layout: a Next is
-// two pointers, a chain is one vector of entries.
+// two pointers, and a chain is one vector of entries.
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// The rest of a chain: the next middleware, and at last the push or the job itself.  A middleware calls it to go on;
-// if the middleware does not call it, nothing inside runs.  An exception from inside comes out of the call.  Each
-// further call runs the inside again.  Valid until the middleware returns.
+// The rest of a chain: the next middleware, and at last the push or the job itself.  A middleware calls it to go on.
+// If the middleware does not call it, the rest does not run.  The call throws an exception of the rest.  Each further
+// call runs the rest again.  A Next is valid until the middleware returns.
 class Next {
  public:
-  void operator()() const { go_on_(rest_); }  // goes on; returns when the inside has succeeded
+  void operator()() const { go_on_(rest_); }  // runs the rest; returns when it has succeeded
 
  private:
   template <typename Subject, typename Where>
@@ -46,42 +46,42 @@ class Chain {
   // The type of entries: any function that returns nothing.
   using Middleware = std::function<void(Subject&, const Next&)>;
 
-  // Adds at the end: innermost.  Throws std::invalid_argument for an empty name or function, as all of these functions
-  // do. `where` selects the subjects for which it is called: see InCapsules.
+  // Adds a middleware at the end, so innermost.  `where` selects the subjects for which it is called: see InCapsules.
+  // This and the next functions throw std::invalid_argument for an empty name or function.
   template <typename Function = Middleware>
   void add(std::string name, Function middleware, Where where = {}) {
     append(std::move(name), kept(std::move(middleware)), std::move(where));
   }
-  // Adds at the beginning: outermost.
+  // Adds a middleware at the beginning, so outermost.
   template <typename Function = Middleware>
   void prepend(std::string name, Function middleware, Where where = {}) {
     put_first(std::move(name), kept(std::move(middleware)), std::move(where));
   }
-  // Adds around `other`.  Throws std::invalid_argument if the chain has no `other`.
+  // Adds a middleware directly around `other`.  Throws std::invalid_argument if the chain has no `other`.
   template <typename Function = Middleware>
   void insert_before(std::string_view other, std::string name, Function middleware, Where where = {}) {
     insert(other, 0, std::move(name), kept(std::move(middleware)), std::move(where));
   }
-  // Adds inside of `other`.  Throws std::invalid_argument if the chain has no `other`.
+  // Adds a middleware directly inside of `other`.  Throws std::invalid_argument if the chain has no `other`.
   template <typename Function = Middleware>
   void insert_after(std::string_view other, std::string name, Function middleware, Where where = {}) {
     insert(other, 1, std::move(name), kept(std::move(middleware)), std::move(where));
   }
 
-  bool remove(std::string_view name) {  // false: it was not there
+  bool remove(std::string_view name) {  // returns false if the chain does not have it
     return std::erase_if(entries_, [&](const Entry& entry) { return entry.name == name; }) > 0;
   }
   void clear() { entries_.clear(); }  // removes all entries, the predefined ones too
 
-  bool exists(std::string_view name) const { return place_of(name) < entries_.size(); }  // whether it is in the chain
-  bool empty() const { return entries_.empty(); }                                        // nothing is in it
+  bool exists(std::string_view name) const { return place_of(name) < entries_.size(); }  // whether the chain has it
+  bool empty() const { return entries_.empty(); }                                        // whether the chain is empty
   std::vector<std::string> names() const {                                               // outermost first
     std::vector<std::string> names;
     for (const Entry& entry : entries_) names.push_back(entry.name);
     return names;
   }
 
-  // Calls the chain, and `inside()` within it.  Exceptions come out.  The client and the library call it.
+  // Calls the chain, and `inside()` within it.  It throws their exceptions.  Only the client and the library call it.
   template <typename Inside>
   void run(Subject& subject, const Inside& inside) const {
     Rest<Inside>{this, 0, &subject, &inside}.go_on();
@@ -94,7 +94,7 @@ class Chain {
     Where where;
   };
 
-  // The rest of the chain from one place on.
+  // The rest of the chain from entry number `place` on.
   template <typename Inside>
   struct Rest {
     const Chain* chain;
@@ -112,7 +112,7 @@ class Chain {
     }
   };
 
-  // std::function would drop a result, and with it the work of a coroutine.
+  // Checks that the function returns void: std::function would drop a result, and with it the work of a coroutine.
   template <typename Function>
   static Middleware kept(Function function) {
     if constexpr (std::is_invocable_v<Function&, Subject&, const Next&>)

@@ -17,10 +17,10 @@
 
 namespace brood {
 
-// How important a log line is.  `[log] level` sets the least level that is written.
+// The importance of a log line.  `[log] level` sets the least level that is written.
 enum class LogLevel { debug, info, warn, error };
 
-// The present attempt, for the code of its job, and requests to the worker.  Valid during perform() alone.
+// The present attempt, for the code of its job, and requests to the worker.  It is valid only during perform().
 class Context {
  public:
   // The code of BROOD_JOBS makes one for each run.
@@ -30,15 +30,15 @@ class Context {
 
   std::string_view jid() const { return view(call_->jid); }              // the same in every attempt
   std::string_view job_class() const { return view(call_->job_class); }  // as in the payload
-  std::string_view queue() const { return view(call_->queue); }          // the one it was fetched from
+  std::string_view queue() const { return view(call_->queue); }          // the queue that it was fetched from
   std::string_view payload() const { return view(call_->payload); }      // the job's whole JSON text
   // The worker's capsule; "default" if no capsules are configured, empty in `brood perform`.
   std::string_view capsule() const { return view(call_->capsule); }
 
-  // The batch that counts this job (<brood/batch.hpp>); empty: none.
+  // The id of the batch that counts this job (<brood/batch.hpp>); empty: the job is in none.
   std::string_view bid() const { return abi::has(*call_, &abi::Call::bid) ? view(call_->bid) : std::string_view(); }
-  // Returns true once that batch was cancelled.  A job that runs then goes on, unless it ends by itself.  Asks Redis at
-  // most every 5 ms; returns false while Redis is away.
+  // Returns true once that batch was cancelled.  A job that runs then goes on, unless it ends by itself.  It asks Redis
+  // at most every 5 ms, and returns false while Redis is away.
   bool batch_cancelled() const {
     return abi::has(*call_, &abi::Call::batch_cancelled) && call_->batch_cancelled != nullptr &&
            call_->batch_cancelled(call_->host) != 0;
@@ -47,12 +47,12 @@ class Context {
   int retry_count() const { return static_cast<int>(call_->earlier_attempts); }  // earlier attempts that failed
   int attempt() const { return retry_count() + 1; }                              // 1: the first
 
-  // Returns true once the job should end soon: because of a stop, a deploy, or the job's timeout.  Finish soon, or
+  // Returns true once the job should end soon because of a stop, a deploy, or the job's timeout.  Then finish soon, or
   // save the progress and throw Interrupted.  A job that goes on is killed: `timeout_grace` after its timeout, or at
   // the end of `shutdown_timeout`.
   bool stopping() const { return call_->stopping != nullptr && call_->stopping(call_->host) != 0; }
 
-  // Returns how long until stopping() turns true because of the job's timeout; nullopt if the job has no timeout.
+  // Returns the time until stopping() becomes true because of the job's timeout; nullopt if the job has no timeout.
   std::optional<std::chrono::milliseconds> time_left() const {
     if (!knows_deadlines() || call_->time_left_ms(call_->host) < 0) return std::nullopt;
     return std::chrono::milliseconds(call_->time_left_ms(call_->host));
@@ -72,9 +72,9 @@ class Context {
   }
   void log(std::string_view message) const { log(LogLevel::info, message); }
 
-  // Adds `name=value` to each further log line of this run, also to the one that reports its end.  A name has 1 to 64
-  // characters A-Z a-z 0-9 _ . -, and must not be one that these lines have already, such as jid.  A value is cut to
-  // 1,000 bytes.  The last value of a name counts.  An invalid name, and each name beyond 16, is ignored.
+  // Adds `name=value` to each further log line of this run, also to the line that reports its end.  A name has 1 to 64
+  // characters A-Z a-z 0-9 _ . -, and must differ from the names that these lines have already, such as jid.  A value
+  // is cut to 1,000 bytes.  The last value of a name counts.  An invalid name, and each name beyond 16, is ignored.
   void log_with(std::string_view name, std::string_view value) const {
     if (abi::has(*call_, &abi::Call::log_with) && call_->log_with != nullptr)
       call_->log_with(call_->host, {name.data(), name.size()}, {value.data(), value.size()});
@@ -91,9 +91,9 @@ class Context {
     }
   }
 
-  // Leaves a result in the job's report, for jobs with `keep_result`; for others it is dropped.  The value may be of
-  // any type that a field may have.  The last one counts, and only if the job succeeds.  Throws std::length_error for
-  // more than 1 MB of JSON, and std::invalid_argument for a value that JSON does not have.
+  // Sets the result in the job's report, for jobs with `keep_result` and for steps of a flow; others drop it.  The
+  // value may be of any type that a field may have.  The last result counts, and only if the job succeeds.  Throws
+  // std::length_error for more than 1 MB of JSON, and std::invalid_argument for a value that JSON does not have.
   template <typename Value>
   void result(const Value& value) const {
     std::string json;
@@ -111,8 +111,8 @@ class Context {
       call_->result(call_->host, {json.data(), json.size()});
   }
 
-  // The result that a step of this job's flow has left by result() (<brood/flow.hpp>); nullopt if there is none, or no
-  // such step has succeeded.  Asks Redis; returns nullopt while Redis is away.
+  // Returns the result that a step of this job's flow has set by result() (<brood/flow.hpp>).  nullopt: the step has
+  // set none, has not succeeded, does not exist, or Redis is away.  It asks Redis.
   std::optional<Json> result_of(std::string_view step) const {
     abi::Text json{};
     if (!abi::has(*call_, &abi::Call::result_of) || call_->result_of == nullptr ||
@@ -131,8 +131,8 @@ class Context {
     return report.result_as<Type>();
   }
 
-  // Shows how far the job is: `done` of `total`, which is 0 if it is unknown.  `brood status`, `brood show` and the
-  // page show it.  It goes through memory, so it may be called often.  The note is cut to 100 bytes.
+  // Reports the progress of the job: `done` of `total`, which is 0 if it is unknown.  `brood status`, `brood show` and
+  // the web page show it.  It only writes to memory, so it may be called often.  The note is cut to 100 bytes.
   void progress(std::int64_t done, std::int64_t total, std::string_view note = {}) const {
     if (abi::has(*call_, &abi::Call::progress) && call_->progress != nullptr)
       call_->progress(call_->host, done, total, {note.data(), note.size()});
@@ -145,13 +145,13 @@ class Context {
 };
 
 // A failed job, for its `exhausted` hook, for error and death handlers, and at Event::crash; or an expired job, for its
-// `on_expired` hook.  Valid during the call alone.
+// `on_expired` hook.  It is valid only during the call.
 struct JobInfo {
   std::string_view job_class, jid;        // as in the payload
-  std::string_view queue;                 // the one it was fetched from
+  std::string_view queue;                 // the queue that it was fetched from
   std::string_view payload;               // the job's whole JSON text
   std::string_view error_class, message;  // why its last attempt failed; empty if the job has expired
-  bool crashed = false;                   // the attempt ended with its worker
+  bool crashed = false;                   // the attempt has ended its worker
 };
 
 }  // namespace brood

@@ -16,26 +16,26 @@
 
 namespace brood {
 
-// The fate of a step after one that it waits for has died.
+// The fate of a step after a step that it waits for has died.
 enum class IfFailed {
-  fail,  // it goes to `dead` (DependencyFailed), and so do the steps after it.  They are taken out of there and go on
-         // when the dead one is retried and succeeds
-  run,   // it runs all the same
+  fail,  // it goes to `dead` (DependencyFailed), and so do the steps after it.  When the dead step is retried and
+         // succeeds, they are removed from `dead` and go on
+  run,   // it runs as if the dead step had succeeded
   skip,  // it never runs and counts as succeeded
 };
 
 // The name of a step.
 struct StepName {
   std::string name;                                  // as Flow::add() takes it
-  StepName(std::string of) : name(std::move(of)) {}  // any text stands for a name
+  StepName(std::string of) : name(std::move(of)) {}  // any text can be a StepName
   StepName(std::string_view of) : name(of) {}        // the same
   StepName(const char* of) : name(of) {}             // the same
 };
 
-// When a step begins.
+// The conditions of a step.
 struct StepOptions {
-  std::vector<StepName> after = {};  // the steps that must have ended before it begins; also ones that are added later
-  IfFailed if_failed = IfFailed::fail;  // when one of these dies
+  std::vector<StepName> after = {};     // the steps that must have ended before it begins; they may be added later
+  IfFailed if_failed = IfFailed::fail;  // its fate if one of these dies
 };
 
 // The options of a flow.
@@ -44,8 +44,8 @@ struct FlowOptions {
   std::string parent = {};       // as BatchOptions::parent
 };
 
-// Jobs that wait for each other.  A flow is a batch: it has a bid, the same callbacks, and is shown and cancelled as
-// one.
+// Jobs that wait for each other.  A flow is a batch: it has a bid and the same callbacks, and is shown and cancelled as
+// a batch.
 //
 //   brood::Flow flow(client, {.description = "video 7"});
 //   const auto split = flow.add("split", Split{.video = 7});
@@ -55,23 +55,23 @@ struct FlowOptions {
 //   flow.on(brood::BatchEvent::success, Publish{7});
 //   flow.push();
 //
-// A step is pushed by the script that settles the last step that it waits for.  A step leaves a result by job.result(),
+// A step is pushed by the script that settles the last step that it waits for.  A step sets a result by job.result(),
 // and the steps after it read the result by job.result_of("split").
 //
 // Two threads may not use one Flow at the same time.
 class BROOD_API Flow {
  public:
-  // The client must outlive the flow.
+  // Makes a flow; it does not connect yet.  The client must outlive the flow.
   explicit Flow(Client& client, const FlowOptions& options = {}) : Flow(client, options, detail::current_payload()) {}
   ~Flow();
   Flow(Flow&&) noexcept;
   Flow& operator=(Flow&&) noexcept;
 
-  const std::string& bid() const;  // as Batch::bid()
+  const std::string& bid() const;  // the id of the batch, as Batch::bid()
 
-  // Adds a step; at most 1,000.  `name` has 1 to 100 of A-Z a-z 0-9 _ . : - and is the step's own.  Throws
-  // std::invalid_argument if it is not, and as a push does; for a job that is unique or has a time; std::logic_error
-  // after push().
+  // Adds a step; a flow has at most 1,000.  `name` has 1 to 100 of A-Z a-z 0-9 _ . : - and differs from the names of
+  // other steps.  Throws std::invalid_argument for another name, for a job that is unique or has a time, and as a push
+  // does; std::logic_error after push().
   template <typename Job>
   requires(!std::same_as<Job, Push>) StepName
       add(std::string_view name, const Job& job, const StepOptions& options = {}, const EnqueueOptions& push = {}) {
@@ -80,7 +80,7 @@ class BROOD_API Flow {
   // The same for a job given by its parts.
   StepName add(std::string_view name, const Push& job, const StepOptions& options = {});
 
-  // As Batch::on().
+  // Adds a callback, as Batch::on() does.
   template <typename Job>
   requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
     on(event, detail::pushed_job(job, options));
@@ -88,8 +88,9 @@ class BROOD_API Flow {
   // The same for a callback given by its parts.
   void on(BatchEvent event, const Push& job);
 
-  // Returns when all steps are in Redis.  Throws std::invalid_argument, before anything is sent, for a step that waits
-  // for itself by a circle or for a name that no step has; RedisError and BatchClosed as Batch::push().  Once.
+  // Pushes the flow, and returns when all steps are in Redis.  Call it once.  Throws std::invalid_argument, before it
+  // sends, for a step that waits in a circle for itself, or for a name that no step has; RedisError and BatchClosed as
+  // Batch::push() does.
   void push();
 
   void cancel();  // as Batch::cancel(); steps that wait are skipped

@@ -16,8 +16,8 @@
 #pragma GCC visibility push(hidden)
 namespace brood {
 
-// One run of a job.  Middleware may change it for the rest of the chain and the job.  The job in Redis stays as it
-// is: a retry runs with the payload that was fetched.  Valid until the middleware returns.
+// One run of a job.  Middleware may change it for the rest of the chain and the job.  The job in Redis does not change:
+// a retry runs with the payload that was fetched.  A Run is valid until the middleware returns.
 class Run {
  public:
   // The library's code makes one for each run.
@@ -29,8 +29,8 @@ class Run {
   Context& context() { return context_; }
   const Context& context() const { return context_; }
   std::string_view jid() const { return context_.jid(); }          // cannot be changed
-  std::string_view queue() const { return context_.queue(); }      // the one it was fetched from
-  std::string_view capsule() const { return context_.capsule(); }  // the worker's
+  std::string_view queue() const { return context_.queue(); }      // the queue that it was fetched from
+  std::string_view capsule() const { return context_.capsule(); }  // that of the worker
 
   // The class that runs, its arguments as a JSON array, and the whole payload, each with the changes made so far.
   std::string_view job_class() const { return changed() ? std::string_view(job_class_) : context_.job_class(); }
@@ -73,9 +73,9 @@ class Run {
   detail::Members& members() const {
     if (members_) return *members_;
     members_.emplace(context_.payload());
-    // The payload of an encrypted job is as Redis holds it; its arguments are in clear.
+    // The payload of an encrypted job is as Redis has it, but call_->args are in clear.
     if (members_->find("encrypt") != nullptr) members_->set("args", std::string(fetched_args()));
-    // Active Job has wrapped the class that runs, and its arguments.
+    // The payload of an Active Job has a wrapper class; the class that runs and its arguments are within its args.
     const std::string* const stored = members_->find("class");
     if (stored != nullptr && *stored != detail::quoted(context_.job_class())) {
       members_->set("class", detail::quoted(context_.job_class()));
@@ -90,8 +90,8 @@ class Run {
 
   const abi::Call* call_;
   Context context_;
-  mutable std::optional<detail::Members> members_;  // read when they are asked for
-  std::string job_class_;                           // when changed
+  mutable std::optional<detail::Members> members_;  // read at the first use
+  std::string job_class_;                           // set when changed_ is true
   bool changed_ = false;
 };
 

@@ -5,13 +5,13 @@
 
 namespace brood {
 
-struct Discard {};     // type of brood::discard
-struct Kill {};        // type of brood::kill
-struct UsualDelay {};  // type of brood::usual_delay
+struct Discard {};     // the type of brood::discard
+struct Kill {};        // the type of brood::kill
+struct UsualDelay {};  // the type of brood::usual_delay
 
-inline constexpr Discard discard{};         // drop the job without storing it
+inline constexpr Discard discard{};         // the job is dropped and not stored
 inline constexpr Kill kill{};               // no further retry: the job is exhausted now, as after its last retry
-inline constexpr UsualDelay usual_delay{};  // the delay without a hook
+inline constexpr UsualDelay usual_delay{};  // the delay of a job without a hook
 
 // The answer of `retry_in`: a delay of any duration type, brood::discard, brood::kill or brood::usual_delay.  A hook
 // that always gives one kind of answer may return that type.
@@ -20,11 +20,11 @@ class RetryDecision {
   // The kind of answer.
   enum class Kind { usual, after_delay, discarded, killed };
 
-  constexpr RetryDecision(UsualDelay) {}                        // count^4 + 15 seconds, and jitter (section 5.2)
-  constexpr RetryDecision(Discard) : kind_(Kind::discarded) {}  // not stored; death handlers run
-  constexpr RetryDecision(Kill) : kind_(Kind::killed) {}        // moved to `dead`, unless its option `dead` is false
-  // A delay, rounded up to seconds.  One that is not positive means the usual delay.  Jitter is added as in Sidekiq:
-  // up to 10 s for each failure so far.
+  constexpr RetryDecision(UsualDelay) {}                        // count^4 + 15 seconds, plus jitter (section 5.2)
+  constexpr RetryDecision(Discard) : kind_(Kind::discarded) {}  // the job is not stored; death handlers run
+  constexpr RetryDecision(Kill) : kind_(Kind::killed) {}        // moves it to `dead`, unless its option `dead` is false
+  // A delay, rounded up to seconds.  A delay that is not positive means the usual delay.  Jitter is added as in
+  // Sidekiq: up to 10 s for each failure so far.
   template <typename Number, typename Period>
   constexpr RetryDecision(std::chrono::duration<Number, Period> delay)
       : kind_(Kind::after_delay), delay_(std::chrono::ceil<std::chrono::seconds>(delay)) {}

@@ -16,7 +16,7 @@ namespace brood::testing {
 
 // A job as it was pushed: jid, queue, job_class, args (JSON), payload and the other members of JobRecord.
 struct BROOD_API FakeJob : JobRecord {
-  std::optional<std::chrono::system_clock::time_point> at = {};  // the time it is scheduled for; nullopt: now
+  std::optional<std::chrono::system_clock::time_point> at = {};  // its time in the schedule; nullopt: it is in a queue
 
   // Returns the job's arguments as a struct.  Throws ArgumentError if they do not fit its fields.
   template <typename Job>
@@ -25,7 +25,7 @@ struct BROOD_API FakeJob : JobRecord {
   }
 };
 
-// Further conditions of Fake::was_enqueued().  An empty one always holds.
+// Further conditions of Fake::was_enqueued().  An empty condition is always true.
 struct EnqueuedTo {
   std::optional<std::string> queue = {};                         // without "queue:"
   std::optional<std::chrono::milliseconds> in = {};              // delay after the push, to within a second
@@ -38,23 +38,24 @@ struct BROOD_API FakeBatch {
   enum class State {
     open,       // a push into it has not returned
     running,    // some jobs were not performed yet
-    complete,   // all were, and some wait for a retry
-    success,    // all have succeeded
-    finished,   // all have ended, and some are dead
+    complete,   // all jobs were performed, and some wait for a retry
+    success,    // all jobs have succeeded
+    finished,   // all jobs have ended, and some are dead
     cancelled,  // it was cancelled
   };
   std::string bid;            // as Batch::bid()
   std::string description;    // as BatchOptions::description
-  std::string parent;         // bid; empty: none
-  State state = State::open;  // now
+  std::string parent;         // the bid of its parent; empty: it has none
+  State state = State::open;  // its present state
   std::size_t total = 0;      // number of its jobs
-  std::size_t succeeded = 0;  // those that have succeeded or were skipped
-  std::size_t pending = 0;    // those that have not ended
-  std::size_t failing = 0;    // the part of these that has thrown
-  std::size_t dead = 0;       // those that have died or were deleted
+  std::size_t succeeded = 0;  // jobs that have succeeded or were skipped
+  std::size_t pending = 0;    // jobs that have not ended
+  std::size_t failing = 0;    // pending jobs that have thrown
+  std::size_t dead = 0;       // jobs that have died or were deleted
 };
 
-// While it exists, it collects the pushes of all brood::Clients of this process, from any thread.  No Redis is needed.
+// While a Fake exists, it collects the pushes of all brood::Clients of this process, from any thread.  No Redis is
+// needed.
 //
 //   brood::testing::Fake fake(brood::testing::Jobs::of<ResizeImage>());
 //   shop.take_order(order);                                       // calls client.enqueue(ResizeImage{...})
@@ -63,14 +64,14 @@ struct BROOD_API FakeBatch {
 //   fake.drain();                                                 // performs them
 //
 // A push is otherwise as usual: options, checks, the client's middleware, the jid.  client.cancel removes a scheduled
-// job from here, client.find and client.wait know the waiting jobs and the reports of those that were performed,
-// client.cancel_iteration ends an iterable job at its next run, client.buffer does nothing.
-// brood::Api, which reads Redis, throws RedisError.  brood::Periodic keeps its rules here, and no tick of them comes.
-// The locks of unique jobs are kept as Redis keeps them, each OnConflict has its effect, and a lock ends unique_for
-// after its push.  A job that has to wait for a lock is performed once that is free.
+// job from the Fake.  client.find and client.wait return the waiting jobs and the reports of those that were performed.
+// client.cancel_iteration ends an iterable job at its next run.  client.buffer does nothing.  brood::Api, which reads
+// Redis, throws RedisError.  brood::Periodic keeps its rules in the Fake, and they have no ticks.  The locks of unique
+// jobs are kept as Redis keeps them, each OnConflict has its effect, and a lock ends unique_for after its push.  A job
+// that has to wait for a lock is performed once the lock is free.
 //
-// The jobs of batches and flows are counted as Redis counts them.  A callback is pushed here once its event is due, a
-// step once those before it have ended:
+// The jobs of batches and flows are counted as Redis counts them.  A callback is pushed to the Fake once its event is
+// due, a step once the steps before it have ended:
 //
 //   shop.import(rows);                                            // pushes a batch with a callback
 //   fake.drain("rows");
@@ -81,13 +82,14 @@ struct BROOD_API FakeBatch {
 // stay in the child.
 class BROOD_API Fake {
  public:
-  // With `jobs` it can perform the pushed jobs.  Without, they can only be inspected.
+  // With `jobs` the Fake can perform the pushed jobs.  Without, a test can only inspect them.
   explicit Fake(Jobs jobs = {});
   ~Fake();
   Fake(const Fake&) = delete;
   Fake& operator=(const Fake&) = delete;
 
-  // Return the waiting jobs in the order of their pushes: all, those of one queue, those of one class.
+  // Return the waiting jobs in the order of their pushes: all, those of one queue, those of one class; one job
+  // (nullopt: it does not wait here); and their number.
   std::vector<FakeJob> jobs() const;
   std::vector<FakeJob> jobs_in(std::string_view queue) const;
   std::vector<FakeJob> jobs_of(std::string_view job_class) const;
@@ -102,7 +104,7 @@ class BROOD_API Fake {
     return jobs;
   }
 
-  // Returns whether a job of this class waits here with these arguments, compared as values.
+  // Returns whether a job of this class waits with these arguments, compared as values.
   //
   //   check(fake.was_enqueued(ResizeImage{.path = "cat.png", .width = 320}, {.queue = "images", .in = 10min}));
   template <typename Job>
@@ -114,17 +116,18 @@ class BROOD_API Fake {
     return false;
   }
 
-  // Return the batches in the order of their first pushes; the one with this bid.
+  // Return the batches in the order of their first pushes; the batch with this bid (nullopt: there is none).
   std::vector<FakeBatch> batches() const;
   std::optional<FakeBatch> find_batch(std::string_view bid) const;
 
   // Return the jobs that have thrown, with the members of their failure: those with retries left or Interrupted, and
-  // the dead ones. The steps of a flow that wait for a dead one are dead too (DependencyFailed).
+  // the dead ones.  The steps of a flow that wait for a dead step are dead too (DependencyFailed).
   std::vector<FakeJob> retries() const;
   std::vector<FakeJob> dead() const;
-  // Moves a job from there to the waiting ones, as from a page.  Returns false if it is in neither.
+  // Moves a job from retries() or dead() to the waiting jobs, as a retry on the web page does.  Returns false if it is
+  // in neither.
   bool retry(std::string_view jid);
-  // Moves a waiting job, or one of retries(), to dead().  Returns false if it is in neither.
+  // Moves a waiting job, or a job of retries(), to dead().  Returns false if it is in neither.
   bool kill(std::string_view jid);
 
   void clear();  // removes all jobs and batches, and the progress of iterable jobs
@@ -133,25 +136,26 @@ class BROOD_API Fake {
   // jobs are performed too, whatever their time.  Each runs on this thread as in a worker: from its payload's text,
   // within server middleware, with a Context that has jid, queue and attempt, no timeout, and a stopping() that is
   // always false.  Its log lines go to standard error.  An iterable job runs until all its items are done.  Returns
-  // how many were performed.
+  // the number of jobs that were performed.
   //
-  // An exception of a job comes out: as the same exception if the job is compiled into the test, else as JobFailed.
-  // Interrupted comes out too.  That job waits no longer and the others stay; nothing is retried by itself.  A job that
-  // threw is in retries() or dead(), or nowhere, as its options `retry` and `dead` decide.  An iterable job that threw
-  // continues from its cursor in retry(), or when it is pushed again with its jid.  A job of a cancelled batch is
-  // removed and not counted.  A job that has expired, or will have at its
-  // time, is removed and not counted: its on_expired hook is called, and its exception comes out.  A job that is
-  // dropped since another like it runs (UniqueUntil::running) is removed too, without a hook.  A class that `jobs`
-  // does not have throws std::invalid_argument with a sentence.
+  // It throws the exception of a job: the same exception if the job is compiled into the test, else a JobFailed.
+  // Interrupted is thrown too.  Then that job does not wait any more, and the others stay.  No job is retried by
+  // itself.  A job that threw is in retries() or dead(), or is not kept, as its options `retry` and `dead` decide.  An
+  // iterable job that threw continues from its cursor after retry(), or when it is pushed again with its jid.
+  //
+  // A job of a cancelled batch is removed and not counted.  A job that has expired, or will have at its time, is
+  // removed and not counted: its on_expired hook is called, and the hook's exception is thrown.  A job that is dropped
+  // since another like it runs (UniqueUntil::running) is removed too, without a hook.  A class that `jobs` does not
+  // have throws std::invalid_argument; its message is a sentence.
   std::size_t drain();
   std::size_t drain(std::string_view queue);
-  bool perform_one();  // performs the oldest job; false if there is none
+  bool perform_one();  // performs the oldest job; returns false if there is none
 
-  // The progress that the job reported by job.progress() in its last run; nullopt if it reported none.
+  // Returns the progress that the job reported by job.progress() in its last run; nullopt if it reported none.
   std::optional<JobProgress> progress(std::string_view jid) const;
 
-  // Limiters do not wait here.  reach_limit() makes the limiter of this name appear reached to the jobs that are
-  // performed from now on, until free_limit(): so a test sees how they behave.
+  // Limiters never wait in a Fake.  After reach_limit() the limiter of this name is reached for the jobs that are
+  // performed, until free_limit().  So a test can check their behaviour over the limit.
   void reach_limit(std::string_view limiter);
   void free_limit(std::string_view limiter);
 

@@ -12,8 +12,8 @@
 
 namespace brood::testing {
 
-// A job of a library failed.  Its exception stays in the library.  what() is class and message: "Io::Error: no such
-// picture".
+// A job of a library failed.  Its exception stays in the library.  what() has its class and message: "Io::Error: no
+// such picture".
 class BROOD_API JobFailed : public std::runtime_error {
  public:
   // Made of an exception's type and its message.
@@ -40,19 +40,19 @@ class BROOD_API JobFailed : public std::runtime_error {
 // its earlier registrations.  Server middleware runs around the jobs as in a worker.  Lifecycle events, error and
 // death handlers, and the hooks retry_in and exhausted are not called: see Supervised for these.
 //
-// A library that cannot be loaded, or a class that exists twice, throws std::runtime_error with a sentence.
+// A library that cannot be loaded, or a class that exists twice, throws std::runtime_error; its message is a sentence.
 class BROOD_API Jobs {
  public:
   Jobs();  // no classes: pushed jobs can be inspected, but not performed
 
-  // Classes that are compiled into the test.
+  // Returns the classes, which are compiled into the test.
   template <typename... Job>
   __attribute__((visibility("hidden"))) static Jobs of() {
     Jobs jobs;
     jobs.add({&brood::detail::library_of_jobs<Job...>, &brood::detail::take_thrown});
     return jobs;
   }
-  // The classes of the library at `path`, relative to the working directory.
+  // Returns the classes of the library at `path`, relative to the working directory.
   static Jobs of_library(const std::string& path) { return Jobs().add_library(path); }
   // Adds the classes of another library.  Returns this object.
   Jobs& add_library(const std::string& path);

@@ -24,12 +24,11 @@ class BROOD_API TimedOut : public std::runtime_error {
 
 // An attempt that ended its worker.  Without a native stack, such as after SIGKILL, the texts about places are empty.
 struct BROOD_API Crash {
-  std::string signal;   // "SIGSEGV"; empty: the process ended by itself, such as by exit()
-  std::string code;     // "SEGV_MAPERR"
-  std::string address;  // "0x10"
-  std::string
-      top_frame;  // the innermost one of the job's own: "#0 Resize::perform() at resize.cpp:17 (libjobs.so+0x13c0)"
-  std::string fingerprint;  // equal for crashes of one class, in one way, at one place, in one build
+  std::string signal;     // "SIGSEGV"; empty: the process ended by itself, such as by exit()
+  std::string code;       // "SEGV_MAPERR"
+  std::string address;    // "0x10"
+  std::string top_frame;  // the job's own innermost frame: "#0 Resize::perform() at resize.cpp:17 (libjobs.so+0x13c0)"
+  std::string fingerprint;  // equal for crashes of the same class, kind of error, place and build
   std::string json;         // the member `crash` of the retry record
 };
 
@@ -37,23 +36,24 @@ struct BROOD_API Crash {
 struct BROOD_API Outcome {
   // The end of the job.
   enum class Kind {
-    succeeded,  // done
-    retried,    // failed, and waits in `retry`
-    dead,       // failed for the last time, or was killed, and lies in `dead`
-    discarded,  // failed, and is not stored: no retries, or brood::discard
+    succeeded,  // it has succeeded
+    retried,    // it has failed, and waits in `retry`
+    dead,       // it has failed for the last time, or was killed, and is in `dead`
+    discarded,  // it has failed, and is not stored: it has no retries, or a hook returned brood::discard
   };
-  Kind kind = Kind::succeeded;  // so far
+  Kind kind = Kind::succeeded;  // the end of the last attempt so far
   int runs = 0;                 // number of runs that have begun
 
   // The failure, as in the retry record: "JobTimeout", "SIGSEGV", or the name of the exception's type.  Empty after
   // success.
   std::string error_class;
   std::string message;                      // the failure's message
-  std::vector<std::string> backtrace = {};  // stack of a crash; otherwise as the job's option `backtrace` sets it
+  std::vector<std::string> backtrace = {};  // the stack of a crash; otherwise as many lines as the option `backtrace`
   std::optional<Crash> crash = {};          // set if the last attempt ended its worker: a crash, a timeout
-  std::optional<SetEntry> entry = {};       // the entry in `retry` or `dead`
+  std::optional<SetEntry> entry = {};       // the entry in `retry` or `dead`; nullopt: it is in neither
 
-  // One line for people: "retried after 1 run: SIGSEGV: SIGSEGV (SEGV_MAPERR) at 0x10 in Resize, worker 0, up 0s".
+  // Returns one line for people: "retried after 1 run: SIGSEGV: SIGSEGV (SEGV_MAPERR) at 0x10 in Resize, worker 0, up
+  // 0s".
   std::string text() const;
 };
 
@@ -65,13 +65,13 @@ struct BROOD_API SupervisedOptions {
   std::string config = {};                                        // TOML, such as "[worker]\njob_timeout = \"1s\"\n"
   std::map<std::string, std::string> environment = {};            // added to the test's own environment
   std::chrono::milliseconds patience = std::chrono::seconds(30);  // how long each call waits
-  // The program brood; empty: the one named by BROOD_PROGRAM in the environment, else the one installed with this
-  // library, else the first in PATH.
+  // The path of the program brood.  Empty: that in the variable BROOD_PROGRAM, else that installed with this library,
+  // else the first in PATH.
   std::string program = {};
 };
 
-// A whole `brood run` with forked workers and a private Redis in a temporary directory.  A test sees with it what
-// happens to a job in production: crashes, timeouts, retries, middleware, events.
+// A whole `brood run` with forked workers and a private Redis in a temporary directory.  With it a test can check the
+// behaviour of a job in production: crashes, timeouts, retries, middleware, events.
 //
 //   brood::testing::Supervised brood({.libraries = {"build/libjobs.so"}});
 //   const std::string jid = brood.client().enqueue(ResizeImage{.path = "evil.png"});
@@ -79,16 +79,16 @@ struct BROOD_API SupervisedOptions {
 //   check(outcome.kind == brood::testing::Outcome::Kind::retried);
 //   check(outcome.crash->signal == "SIGSEGV");
 //
-// It needs the program `brood` and a redis-server.  It starts in some 100 ms.  Several may run at once, in one test
+// It needs the programs `brood` and `redis-server`.  It starts in about 100 ms.  Several may run at once, in one test
 // program or in many.  The destructor ends the processes and removes the directory.  If the test program ends in
-// another way, by SIGKILL too, they are gone soon after.  Use it from one thread at a time.  The copy in a forked
-// child has no effect. While a Fake or an Inline exists, the pushes of client() go there.
+// another way, even by SIGKILL, the processes and the directory are removed soon after.  Use it from one thread at a
+// time.  The copy in a forked child has no effect.  While a Fake or an Inline exists, it gets the pushes of client().
 //
-// Every call throws TimedOut when its patience ends, and RedisError; and std::runtime_error with the log's last lines
-// if brood has ended by itself, such as for a library that cannot be loaded.
+// Every call throws TimedOut when its patience ends; RedisError; and std::runtime_error with the log's last lines if
+// brood has ended by itself, such as for a library that cannot be loaded.
 //
-// If `config` has no [log], log_jobs is added, and if it has no poll_interval, one of 100 ms.  A [log] of its own
-// should set log_jobs = true, by which a success is known.
+// If `config` has no [log], log_jobs is added, and if it has no poll_interval, one of 100 ms.  If `config` has a [log],
+// it should set log_jobs = true: the log lines show that a job has succeeded.
 class BROOD_API Supervised {
  public:
   // Returns when every worker is ready.  Throws std::invalid_argument if the program `brood` is not found.
@@ -103,15 +103,14 @@ class BROOD_API Supervised {
   std::string log() const;        // the whole log of supervisor, workers and jobs
   std::string directory() const;  // the temporary directory; the test may use it too
 
-  // Waits until the job neither waits in a queue or the schedule nor runs.  An Interrupted job runs again first.  A
-  // job in `retry` has ended; after run_now(), this waits for its next attempt.
+  // Waits until the job neither waits in a queue or the schedule nor runs, and returns its outcome.  An Interrupted job
+  // runs again first.  A job in `retry` counts as ended; after run_now() the call waits for its next attempt.
   Outcome wait_for(std::string_view jid);
-  // Moves a job from `schedule`, `retry` or `dead` to its queue.  Throws std::invalid_argument if it is in none of
-  // them.
+  // Moves a job from `schedule`, `retry` or `dead` to its queue.  Throws std::invalid_argument if none of them has it.
   void run_now(std::string_view jid);
   void wait_until_idle();  // waits until no queue has a job, and no job runs
 
-  // Waits until the job runs.  Returns the process that runs it.
+  // Waits until the job runs.  Returns the pid of the process that runs it.
   int worker_of(std::string_view jid);
   void kill_worker_of(std::string_view jid);  // by SIGKILL, as the kernel does when memory runs out
 

@@ -16,7 +16,7 @@
 #include <brood/abi.hpp>
 #include <brood/error.hpp>
 
-// The edge of a job library: exceptions of an author's code end here, as plain texts.
+// The border of a job library: these functions turn exceptions of an author's code into plain texts.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -32,8 +32,8 @@ inline std::string readable_type(const std::type_info* type) {
   return name;
 }
 
-// The last exception in this library on this thread: the texts that a Result points to, and the exception itself for
-// the hooks that are called afterwards.
+// The last exception in this library on this thread.  A Result points to its texts, and the hooks that are called
+// afterwards get the exception itself.
 struct Thrown {
   std::exception_ptr exception;
   std::string error_class, message;
@@ -44,8 +44,8 @@ inline Thrown& last_thrown() {
   return thrown;
 }
 
-// The address of the exception, which stays the same when it is caught and thrown again.  An exception_ptr is that
-// address, in every C++ runtime.
+// Returns the address of the exception, which stays the same when it is caught and thrown again.  In every C++ runtime
+// an exception_ptr is that address.
 inline const void* object_of(const std::exception_ptr& exception) {
   static_assert(sizeof exception == sizeof(void*));
   const void* object = nullptr;
@@ -53,7 +53,7 @@ inline const void* object_of(const std::exception_ptr& exception) {
   return object;
 }
 
-// The end of the code inside of a middleware, if only the worker knows what it means.
+// It is thrown when the code inside of a middleware has ended in a way that only the worker understands.
 struct EndedInside {
   std::uint32_t kind;  // of abi::Result
 };
@@ -67,7 +67,7 @@ inline std::string without_nesting(std::string type) {
   return type;
 }
 
-// The exception in flight; call these inside a catch block.
+// These describe the exception that is being handled; call them inside a catch block.
 inline std::string type_in_flight() { return without_nesting(readable_type(::abi::__cxa_current_exception_type())); }
 inline Thrown described() { return {std::current_exception(), type_in_flight(), {}}; }
 
@@ -92,7 +92,7 @@ inline Thrown described(const std::exception& error) {
   return thrown;
 }
 inline Thrown described(const ArgumentError& error) {
-  return {std::current_exception(), "ArgumentError", error.what()};  // as Ruby calls it
+  return {std::current_exception(), "ArgumentError", error.what()};  // the name of Ruby's class
 }
 inline Thrown described(const JobFailure& error) {
   Thrown thrown = described(static_cast<const std::exception&>(error));
@@ -100,7 +100,7 @@ inline Thrown described(const JobFailure& error) {
   return thrown;
 }
 
-// The same for an exception of any type, which it throws again to find the type.
+// Describes an exception of any type, which it throws again to find the type.
 inline Thrown describe_thrown() {
   Thrown thrown = described();
   try {
@@ -135,7 +135,7 @@ inline void tell_over_limit(const OverLimit& error, abi::Result& result) {
   result.deferral_ms = error.in() ? std::max<std::int64_t>(error.in()->count(), 0) : -1;
 }
 
-// Runs `work()` and stores how it ended.  No exception leaves.
+// Runs `work()` and writes its end into `result`.  It throws no exception.
 template <typename Work>
 void answer_for(Work work, abi::Result& result) {
   result.kind = abi::result_failed;
@@ -161,20 +161,20 @@ void answer_for(Work work, abi::Result& result) {
   }
 }
 
-// Calls `use(error)` with the exception of `failure`: the live object if it is the last one thrown here, else a
-// JobCrashed or JobFailure with its message.
+// Calls `use(error)` with the exception of `failure`.  It is the exception itself if that is the last one of this
+// library on this thread, else a JobCrashed or JobFailure with its message.
 template <typename Use>
 void with_error(const abi::Failure& failure, Use use) {
   const std::string error_class(view_of(failure.error_class)), message(view_of(failure.message));
   if (failure.crashed != 0) return use(JobCrashed(error_class, message));
   const Thrown thrown = last_thrown();
   const bool live = thrown.exception != nullptr && thrown.error_class == error_class;
-  // The hook itself may throw, and that must not be taken for the exception that it was given.
+  // `use` is called outside of the catch blocks, since an exception of the hook must not be caught here.
   const std::exception* error = nullptr;
   try {
     if (live) std::rethrow_exception(thrown.exception);
   } catch (const std::exception& caught) {
-    error = &caught;  // lives as long as `thrown` holds it
+    error = &caught;  // valid as long as `thrown` holds the exception
   } catch (...) {
     error = nullptr;
   }

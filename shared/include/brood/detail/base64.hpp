@@ -12,7 +12,7 @@ namespace brood::detail {
 
 inline constexpr std::string_view base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-// With padding and without line breaks.
+// Returns the text with padding and without line breaks.
 template <typename Bytes>
 std::string base64_of(const Bytes& bytes) {
   std::string text;
@@ -26,7 +26,7 @@ std::string base64_of(const Bytes& bytes) {
   return text;
 }
 
-// Returns false if `text` is not valid base64.  Ignores line breaks, which some writers add.
+// Reads base64.  Returns false if `text` is not valid.  Ignores line breaks, which some writers add.
 inline bool read_base64(std::string_view text, std::vector<std::byte>& bytes) {
   bytes.clear();
   std::uint32_t group = 0;
@@ -37,7 +37,7 @@ inline bool read_base64(std::string_view text, std::vector<std::byte>& bytes) {
     if (c == '=' ? ++padding > 2 : digit == std::string_view::npos || padding > 0) return false;
     group = group << 6 | (c == '=' ? 0 : static_cast<std::uint32_t>(digit));
     if (++digits % 4 != 0) continue;
-    if (group & ((1U << 8 * padding) - 1)) return false;  // bits that no byte has
+    if (group & ((1U << 8 * padding) - 1)) return false;  // bits beyond the last byte must be 0
     for (std::size_t k = 0; k < 3 - padding; ++k) bytes.push_back(static_cast<std::byte>(group >> (16 - 8 * k)));
     group = 0;
   }

@@ -17,7 +17,7 @@ struct CompiledIn {
 
 #pragma GCC visibility push(hidden)
 
-// The exception that the last perform of this thread has kept, if it is of this class.
+// Removes and returns the exception that the last perform of this thread has kept, if it is of this class; else null.
 inline std::exception_ptr take_thrown(std::string_view error_class) {
   Thrown& thrown = last_thrown();
   return thrown.error_class == error_class ? std::exchange(thrown.exception, nullptr) : nullptr;

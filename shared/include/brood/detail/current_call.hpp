@@ -7,13 +7,13 @@
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// The attempt that this thread runs, for requests to the worker without a Context; null: none.
+// Returns the attempt that this thread runs, for requests to the worker without a Context.  Null: it runs none.
 inline const abi::Call*& current_call() {
   static thread_local const abi::Call* call = nullptr;
   return call;
 }
 
-// The payload of its job; empty: none.
+// Returns the payload of the job that this thread runs; empty: it runs none.
 inline std::string_view current_payload() {
   const abi::Call* const call = current_call();
   return call == nullptr || call->payload.data == nullptr ? std::string_view()

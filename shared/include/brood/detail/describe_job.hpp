@@ -28,11 +28,11 @@
 // A type is any, null, boolean, integer (min, max), number, string (format: base64, of `bytes` bytes, or path), array
 // (items: one type, or one for each element; size), object (values), struct (fields, required, required_members), enum
 // (names, numbers) or variant (types).  A number may have the format seconds or time, and "whole" seconds have no
-// fraction.  Where "nullable" is true, null is taken too.
+// fraction.  If "nullable" is true, null is accepted too.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// A struct that holds itself has no end.
+// The greatest depth of the description: that of a struct that contains itself would not end.
 inline constexpr int deepest_description = 6;
 
 template <typename Type>
@@ -78,7 +78,7 @@ std::string seconds_members(const char* format) {
          (has_whole_seconds<Duration> ? R"(,"whole":true)" : "");
 }
 
-// The members of the object that describes a type.
+// Returns the members of the object that describes a type.
 template <typename Type>
 std::string type_members(int depth) {
   if (depth > deepest_description) return R"("type":"any")";
@@ -133,7 +133,7 @@ std::string type_members(int depth) {
   }
 }
 
-// With the value of a field that may be left out.
+// Returns the object that describes a field.  It has the default value of a field that may be left out.
 template <typename Job, std::size_t i>
 std::string described_field() {
   std::string field = "{" + field_members<Job, i>(0);
@@ -149,7 +149,7 @@ std::string described_field() {
   return field + "}";
 }
 
-// Which arguments a job is unique by, by their places.
+// Returns the indices of the arguments by which a job is unique.
 template <typename Job>
 std::string unique_by_json() {
   std::string places;
@@ -203,7 +203,7 @@ abi::Text describe_class() {
   static const std::string text = [] {
     try {
       return description_of<Job>();
-    } catch (const std::exception&) {  // negative seconds among the options
+    } catch (const std::exception&) {  // the options have negative seconds
       return std::string();
     }
   }();

@@ -18,7 +18,7 @@
 #include <brood/detail/seconds.hpp>
 #include <brood/json.hpp>
 
-// Which C++ types a job's fields may have, and the refusal of all others at compile time.
+// The C++ types that a job's fields may have, and the refusal of all others at compile time.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -39,7 +39,7 @@ inline constexpr bool is_string_map<std::map<std::string, Value, Rest...>> = tru
 template <typename Value, typename... Rest>
 inline constexpr bool is_string_map<std::unordered_map<std::string, Value, Rest...>> = true;
 
-// Character types are refused as integers: `char grade` would take 65.
+// Character types do not count as integers: otherwise 65 would fit `char grade`.
 template <typename Type>
 concept Integer =
     std::integral<Type> && !std::same_as<Type, bool> && !std::same_as<Type, char> && !std::same_as<Type, wchar_t> &&
@@ -48,7 +48,7 @@ concept Integer =
 template <typename Type>
 concept Sequence = is_a<Type, std::vector> || is_std_array<Type>;
 
-// std::set, std::unordered_set and what is made like them.
+// std::set, std::unordered_set and types with the same interface.
 template <typename Type>
 concept Set = std::same_as<typename Type::key_type, typename Type::value_type> &&
     requires(Type set, typename Type::key_type element) {
@@ -60,7 +60,7 @@ concept Set = std::same_as<typename Type::key_type, typename Type::value_type> &
 template <typename Type>
 concept Tuple = is_a<Type, std::pair> || is_a<Type, std::tuple>;
 
-// Written as base64, not as numbers like std::vector<std::uint8_t>.
+// Bytes are written as base64, but a std::vector<std::uint8_t> as numbers.
 template <typename Type>
 inline constexpr bool is_byte_array = false;
 template <std::size_t n>
@@ -102,7 +102,7 @@ inline constexpr bool never = false;
 template <typename Struct, typename... Outer>
 constexpr bool check_fields();
 
-// A variant takes the first of its types that a value fits.
+// Whether the types of a variant are in a valid order.  A value is read as the first of its types that it fits.
 template <typename Variant>
 constexpr bool narrow_before_wide() {
   return []<typename... Types>(std::variant<Types...>*) {
@@ -117,7 +117,7 @@ constexpr bool narrow_before_wide() {
   }(static_cast<Variant*>(nullptr));
 }
 
-// Instantiated for every field of a job.  `Outer` are the structs around it: one that holds itself is looked at once.
+// Checks a field of a job.  `Outer` are the structs around it: a struct that contains itself is checked once.
 template <typename Job, std::size_t number, typename Type, typename... Outer>
 constexpr bool check_field() {
   if constexpr (OwnArgument<Type>) {
@@ -147,7 +147,7 @@ constexpr bool check_field() {
   }
 }
 
-// The compiler's note names the job, the field, by where it lies, and its type.
+// Fails to compile.  The compiler's note names the job, the field by its address, and its type.
 template <typename Job, auto field, typename Type>
 constexpr bool refuse_field() {
   static_assert(
@@ -164,7 +164,7 @@ constexpr bool check_each_field(std::index_sequence<I...>) {
   return (check_field<Job, I + 1, FieldType<Job, I>, Outer...>() && ...);
 }
 
-// Refuses, with a sentence, a struct whose fields cannot be arguments.
+// Does not compile for a struct whose fields cannot be arguments; the message is a sentence.
 template <typename Job, typename... Outer>
 constexpr bool check_fields() {
   static_assert(
@@ -189,7 +189,7 @@ constexpr bool check_fields() {
   return false;
 }
 
-// How many leading fields must be given.
+// Returns the number of leading fields that must be given.
 template <typename Job>
 constexpr std::size_t required_fields() {
   if constexpr (requires { Job::options.required; }) {
@@ -205,7 +205,7 @@ constexpr std::size_t required_fields() {
   (std::make_index_sequence<field_count<Job>>{});
 }
 
-// Like check_field(), for a type that is not a field.
+// Whether check_field() accepts the type, for a type that is not a field.
 template <typename Type>
 constexpr bool fits_json() {
   if constexpr (OwnArgument<Type>) {

@@ -6,15 +6,15 @@
 #include <type_traits>
 #include <utility>
 
-// The fields of an aggregate, in order: how many, their names, and a tuple of references to them.
+// The fields of an aggregate, in order: their number, their names, and a tuple of references to them.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
 inline constexpr std::size_t max_fields = 16;
 
-// Stands for a value of any field's type.  No such value is ever made; clang wants a body all the same where the type
-// is known to one file alone.  `Job` itself and its bases are left out, so that a one-field struct is not taken for a
-// copy and a base is not taken for a field.
+// Converts to the type of any field.  The conversion is never executed, but clang requires its body for a type that
+// only one file has.  `Job` itself and its bases are left out, so that the initialiser of a one-field struct is not
+// taken as a copy, and a base is not taken as a field.
 template <typename Job>
 struct AnyField {
   template <typename Field>
@@ -53,8 +53,9 @@ constexpr bool has_base() {
   return requires { Job{AnyBase<Job>{}}; };
 }
 
-// An array int[3] takes three initialisers, and `{}` stands for all of them, so that fewer follow than were counted.  A
-// field without a default constructor takes no `{}`.
+// Whether `{}` initialises exactly one of the counted fields.  An array int[3] was counted as three, and `{}`
+// initialises all three, so that fewer initialisers may follow.  A field without a default constructor does not accept
+// `{}`.
 template <typename Job, std::size_t... Before, std::size_t... After>
 constexpr bool is_one_field(std::index_sequence<Before...>, std::index_sequence<After...>) {
   return requires { Job{(void(Before), AnyField<Job>{})..., {}, (void(After), AnyField<Job>{})...}; };
@@ -66,7 +67,7 @@ constexpr bool has_array(std::index_sequence<I...>) {
            ...);
 }
 
-// Whether the field after `before` others has no default, however many initialisers follow.
+// Whether the field after `before` others has no default, for any number of initialisers that follow.
 template <typename Job, std::size_t before, std::size_t... After>
 constexpr bool lacks_default(std::index_sequence<After...>) {
   return !(is_one_field<Job>(std::make_index_sequence<before>{}, std::make_index_sequence<After>{}) || ...);
@@ -77,7 +78,7 @@ constexpr bool has_field_without_default(std::index_sequence<I...>) {
   return (lacks_default<Job, I>(std::make_index_sequence<field_count<Job> - I>{}) || ...);
 }
 
-// References to the fields of `job`; a const job gives const references.
+// Returns references to the fields of `job`; they are const for a const job.
 template <typename Job>
 constexpr auto fields_of(Job& job) {
   constexpr std::size_t n = field_count<std::remove_const_t<Job>>;
@@ -137,7 +138,7 @@ constexpr auto fields_of(Job& job) {
 template <typename Job, std::size_t i>
 using FieldType = std::remove_cvref_t<std::tuple_element_t<i, decltype(fields_of(std::declval<Job&>()))>>;
 
-// A field's name is read off the compiler's spelling of its address in an object that is declared and never defined.
+// An object that is declared and never defined.  The compiler's text of a field's address in it has the field's name.
 template <typename Job>
 struct Imagined {
   Job job;

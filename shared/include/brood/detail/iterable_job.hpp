@@ -11,11 +11,11 @@
 #include <brood/detail/seconds.hpp>
 #include <brood/iteration.hpp>
 
-// Which job classes are iterable, and the refusal of those that almost are.
+// The check whether a job class is iterable, and the refusal of invalid ones.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// A field may have these names as well.
+// Whether a member is a function, since a field may have the name of one.
 template <typename Pointer>
 inline constexpr bool is_function_pointer =
     std::is_member_function_pointer_v<Pointer> || std::is_function_v<std::remove_pointer_t<Pointer>>;
@@ -37,7 +37,7 @@ concept Performs = requires(Job job, Context& context) {
 }
 || requires(Job job) { job.perform(); };
 
-// Whether the perform() that is called returns nothing; true when there is none.
+// Whether the perform() that would be called returns void; true if there is none.
 template <typename Job>
 constexpr bool perform_returns_nothing() {
   if constexpr (requires(Job job, Context & context) { job.perform(context); }) {
@@ -88,7 +88,7 @@ inline constexpr bool is_items = false;
 template <typename Item, typename Cursor>
 inline constexpr bool is_items<Items<Item, Cursor>> = true;
 
-// Calls a hook as it is declared.  Returns false if there is none.
+// Calls a hook with the parameters that it has.  Returns false if there is none.
 #define BROOD_HOOK(name)                                                                             \
   template <typename Job>                                                                            \
   constexpr bool call_##name(Job& job, Iteration& iteration) {                                       \
@@ -113,7 +113,7 @@ BROOD_HOOK(on_cancel)
 BROOD_HOOK(on_complete)
 #undef BROOD_HOOK
 
-// Whether the each() that is called returns nothing.  One that cannot be called is refused elsewhere.
+// Whether the each() that would be called returns void.  Another check refuses one that cannot be called.
 template <typename Job, typename Item>
 constexpr bool each_returns_nothing() {
   if constexpr (requires(Job job, Item && item, Iteration & iteration) {
@@ -126,7 +126,7 @@ constexpr bool each_returns_nothing() {
   return true;
 }
 
-// Refuses an invalid iterable job, with a sentence.
+// Does not compile for an invalid iterable job; the message is a sentence.
 template <typename Job>
 constexpr bool check_iterable() {
   static_assert(is_items<ItemsOf<Job>>,

@@ -72,7 +72,7 @@ class IterableRun {
     while (auto step = items()) {
       cursor_ = step->cursor;
       if (total) count_item(*total, counted);
-      if (iteration_.items_done_ == 0) json_of_cursor();  // refuses it before anything is done
+      if (iteration_.items_done_ == 0) json_of_cursor();  // throws for an invalid cursor before the first item runs
       const bool leaves = worker_->interrupt(call_.host) != 0 || ran_long_enough();
       if (leaves || Clock::now() - saved >= flush_interval()) {
         save();
@@ -93,7 +93,7 @@ class IterableRun {
     return true;
   }
 
-  // Shows how far the job is, ten times a second.
+  // Reports the progress, at most ten times a second.
   void count_item(std::int64_t total, Clock::time_point& counted) {
     if constexpr (std::is_integral_v<Cursor>) {
       const Clock::time_point now = Clock::now();
@@ -118,7 +118,7 @@ class IterableRun {
     return true;
   }
 
-  // A run does at least one item, or the job would never end.
+  // Whether the run must end.  A run does at least one item, or the job would never end.
   bool ran_long_enough() const {
     const Seconds longest = max_runtime();
     return longest.count() > 0 && iteration_.items_done_ > 0 && iteration_.run_time() > longest;
@@ -129,7 +129,7 @@ class IterableRun {
   }
   static constexpr Seconds flush_interval() {
     if constexpr (requires { Job::flush_interval; }) return Job::flush_interval;
-    return std::chrono::seconds(5);  // Sidekiq's
+    return std::chrono::seconds(5);  // the interval of Sidekiq
   }
 
   void load() {
@@ -150,7 +150,7 @@ class IterableRun {
     cursor_ = read_cursor(view_of(state.cursor));
   }
 
-  // The job's exception counts, and not that its cursor is too large as well.
+  // Saves the cursor.  An exception because of an invalid cursor is ignored: the job's own exception is the failure.
   void save_after_failure() {
     try {
       if (cursor_) save();
@@ -186,7 +186,7 @@ class IterableRun {
     return json;
   }
 
-  // Includes the time of this run so far: a run that is killed counts until its last flush.
+  // The saved time includes the time of this run so far, so that a run that is killed counts until its last flush.
   void save() {
     const std::string json = json_of_cursor();
     abi::IterationState state{};
@@ -201,8 +201,8 @@ class IterableRun {
   const abi::Call& call_;
   const abi::Iterations* worker_;
   Iteration iteration_;
-  std::optional<Cursor> cursor_ = {};  // of the item under way
-  std::chrono::milliseconds rest_{0};  // before the next run
+  std::optional<Cursor> cursor_ = {};  // of the present item
+  std::chrono::milliseconds rest_{0};  // the delay of the next run
 };
 
 }  // namespace brood::detail

@@ -9,7 +9,7 @@
 #include <brood/detail/iterable_job.hpp>
 #include <brood/options.hpp>
 
-// The description of a job class: its name in payloads, its options, and whether it is a job at all.
+// The name of a job class in payloads, its options, and the check that it is a job.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -30,7 +30,7 @@ constexpr bool is_class_name(std::string_view name) {
   return !name.empty() && name.size() <= 255;
 }
 
-// The payload's `class`: the struct's `job_class` if it has one, else the type's own name.
+// Returns the payload's `class`: the struct's `job_class` if it has one, else the type's own name.
 template <typename Job>
 consteval std::string_view wire_name() {
   if constexpr (requires { Job::job_class; }) {
@@ -53,7 +53,7 @@ constexpr JobOptions options_of() {
   }
 }
 
-// Refuses a class that is not a job, with a sentence.
+// Does not compile for a class that is not a job; the message is a sentence.
 template <typename Job>
 constexpr bool check_job() {
   static_assert(is_class_name(wire_name<Job>()),

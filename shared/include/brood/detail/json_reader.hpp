@@ -15,15 +15,15 @@ class BadJson : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Reads JSON from its beginning, strictly: one pass, no tree, nothing lost.
+// Reads strict JSON in one pass, without a tree and without loss.
 class JsonReader {
  public:
   static constexpr int max_depth = 100;
 
-  // `depth` is the depth of the text itself in an outer one.
+  // `depth` is the depth of the text within an outer text.
   explicit JsonReader(std::string_view text, int depth = 0) : text_(text), depth_(depth) {}
 
-  // The first byte of the next token; 0 at the end.
+  // Returns the first byte of the next token; 0 at the end.
   char peek() {
     while (at_ < text_.size() && is_space(text_[at_])) ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -33,7 +33,7 @@ class JsonReader {
     if (peek() != '\0' || at_ < text_.size()) fail("something follows the value");
   }
 
-  // Steps over one value of any kind and returns its text.
+  // Skips one value of any kind and returns its text.
   std::string_view skip_value() {
     const char first = peek();
     const std::size_t begin = at_;
@@ -52,7 +52,7 @@ class JsonReader {
     return text_.substr(begin, at_ - begin);
   }
 
-  // The text of the next value, without stepping over it.
+  // Returns the text of the next value, without skipping it.
   std::string_view look_at_value() {
     const std::size_t begin = at_;
     const std::string_view value = skip_value();
@@ -67,7 +67,7 @@ class JsonReader {
     return true;
   }
 
-  // The text of a number.
+  // Reads a number and returns its text.
   std::string_view read_number() {
     peek();
     const std::size_t begin = at_;
@@ -112,7 +112,7 @@ class JsonReader {
     ++at_;
   }
 
-  // Calls `element(index)` before each element, which must read or skip it.  Returns how many there were.
+  // Calls `element(index)` before each element, which must read or skip the element.  Returns the number of elements.
   template <typename Element>
   std::size_t each_element(Element element) {
     open('[');
@@ -125,7 +125,7 @@ class JsonReader {
     return count;
   }
 
-  // Calls `member(key)` before each member's value, which it must read or skip.
+  // Calls `member(key)` before each member's value, which must read or skip the value.
   template <typename Member>
   void each_member(Member member) {
     open('{');
@@ -140,8 +140,8 @@ class JsonReader {
     close('}');
   }
 
-  // The length in bytes of the UTF-8 character at `at`; 0 if it is invalid.  Overlong forms, surrogates and code
-  // points beyond U+10FFFF are invalid.
+  // Returns the length in bytes of the UTF-8 character at `at`; 0 if it is invalid.  Overlong forms, surrogates and
+  // code points beyond U+10FFFF are invalid.
   static constexpr std::size_t utf8_length(std::string_view text, std::size_t at) {
     const auto byte = [&](std::size_t i) {
       return at + i < text.size() ? static_cast<unsigned char>(text[at + i]) : static_cast<unsigned char>(0);

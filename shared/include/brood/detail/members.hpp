@@ -31,8 +31,8 @@ inline std::string quoted(std::string_view text) {
   return json;
 }
 
-// The members of a JSON object, each value as it was written.  If a name is given twice, the last one counts, as in
-// Ruby.
+// The members of a JSON object, each value as it was written.  If two members have the same name, the last one counts,
+// as in Ruby.
 class Members {
  public:
   // Throws std::invalid_argument if the text is not an object.

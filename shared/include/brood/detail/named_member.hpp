@@ -2,13 +2,13 @@
 
 #include <type_traits>
 
-// Whether a class has a member of this name, of any parameters and access: a hook that cannot be called would silently
-// never be called.
+// Whether a class has a member of this name, with any parameters and access.  Without this check a hook that cannot be
+// called would be ignored silently.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// In a class derived from one with such a member and from `Likewise`, the name is ambiguous.  A field of that name is
-// an argument.
+// In a class derived from `Likewise` and from a class with such a member, the name is ambiguous.  A field of that name
+// is an argument, and not a hook.
 #define BROOD_MEMBER(name)                                           \
   struct Likewise_##name {                                           \
     int name;                                                        \

@@ -14,8 +14,8 @@
 #include <brood/error.hpp>
 #include <brood/setup.hpp>
 
-// The two ways in which a library's middleware is around a job: in the same library, where exceptions are C++ ones, and
-// across the border, where they are texts.
+// The two ways to run a library's middleware around a job: around a job of the same library, where exceptions are C++
+// exceptions, and around a job of another library, where they are texts.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -24,7 +24,7 @@ inline Registrations& registrations() {
   return registrations;
 }
 
-// A job class of this library without what surrounds it.
+// A job class of this library without its middleware.
 struct JobBody {
   std::string_view job_class;
   void (*run)(const abi::Call&);
@@ -43,7 +43,7 @@ inline const JobBody& own_body(std::string_view job_class) {
                                     "\" of it, which this library does not have");
 }
 
-// The inside gets the call with the middleware's changes.
+// Runs a job of this library with the middleware's changes.
 inline void run_changed(const abi::Call& fetched, const Run& run) {
   abi::Call call{};
   std::memcpy(&call, &fetched, std::min(fetched.size, sizeof call));
@@ -62,7 +62,7 @@ inline void run_in_own_middleware(const abi::Call& call, void (*body)(const abi:
   middleware.run(run, [&] { run.changed() ? run_changed(call, run) : body(call); });
 }
 
-// The job is in another library: the worker runs it and reports its end.
+// Lets the worker run a job of another library with the middleware's changes.
 inline void run_inside(const abi::Inside& inside, const Run& run) {
   const std::string payload = run.changed() ? run.payload() : std::string();
   abi::Changes changes{sizeof changes, {}, {}, {}};

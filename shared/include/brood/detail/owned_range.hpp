@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-// The range that items walk after the function that made it has returned.
+// A range that items own: they walk it after the function that made it has returned.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -17,7 +17,8 @@ inline constexpr bool is_ref_view = false;
 template <typename Range>
 inline constexpr bool is_ref_view<std::ranges::ref_view<Range>> = true;
 
-// Two places in a range; those that can be passed but once, as of a directory or a stream, have what they walk.
+// Whether a type is a pair of iterators into a range.  Input iterators, as of a directory or a stream, own what they
+// walk.
 template <typename Type>
 inline constexpr bool is_subrange = false;
 template <std::forward_iterator Place, std::sentinel_for<Place> End, std::ranges::subrange_kind kind>
@@ -28,8 +29,8 @@ inline constexpr bool is_initializer_list = false;
 template <typename Element>
 inline constexpr bool is_initializer_list<std::initializer_list<Element>> = true;
 
-// Whether a view, such as std::views::all or filter, or the range it adapts, was made of a range with a name, or of two
-// places in one: it refers to that range, and nothing in its text shows that.
+// Whether a view, such as std::views::all or filter, or the range that it adapts, was made from a range with a name, or
+// from two iterators into one.  Then it refers to that range, which its code does not show.
 template <typename View>
 constexpr bool hides_a_reference() {
   if constexpr (is_ref_view<View> || is_subrange<View>) {
@@ -41,8 +42,8 @@ constexpr bool hides_a_reference() {
   return false;
 }
 
-// The range itself, stored: an rvalue is moved, an lvalue copied.  A copy is const, so that no code changes it in the
-// belief to change the original.  A view stays a view: types such as std::span refer to elements elsewhere.
+// The stored range: an rvalue is moved, an lvalue is copied.  A copy is const, so that no code changes it instead of
+// the original by mistake.  A view stays a view: types such as std::span refer to elements elsewhere.
 template <typename Range>
 auto owned_range(Range&& range) {
   using Own = std::remove_cvref_t<Range>;
@@ -71,7 +72,7 @@ using KeptRange = std::conditional_t<std::is_lvalue_reference_v<Range> && !std::
                                          std::ranges::input_range<const OwnedRange<Range>>,
                                      const OwnedRange<Range>, OwnedRange<Range>>;
 
-// Whether a `Type` only refers to what it shows, as std::string_view does.
+// Whether a `Type` only refers to its content, as std::string_view does.
 template <typename Type>
 inline constexpr bool only_refers = std::is_reference_v<Type>;
 template <std::ranges::view Type>

@@ -34,7 +34,7 @@ std::string json_array(const Texts& texts) {
   return json + "]";
 }
 
-// A payload's durations are seconds.
+// Writes a duration as seconds, the unit of payloads.
 inline std::string json_seconds(std::chrono::milliseconds duration) {
   if (duration.count() < 0) throw std::invalid_argument("a timeout, or the time to begin, is not negative");
   if (duration.count() % 1000 == 0) return std::to_string(duration.count() / 1000);
@@ -43,7 +43,7 @@ inline std::string json_seconds(std::chrono::milliseconds duration) {
   return json;
 }
 
-// Epoch seconds, with a fraction to the millisecond.
+// Writes a time as epoch seconds, with a fraction to the millisecond.
 inline std::string json_moment(std::chrono::system_clock::time_point time) {
   const auto since = std::chrono::floor<std::chrono::milliseconds>(time.time_since_epoch());
   if (since.count() <= 0 || since >= std::chrono::seconds(9'000'000'000))
@@ -62,7 +62,7 @@ inline void set_member(Push& push, std::string_view name, std::string json) {
   push.members.emplace_back(name, std::move(json));
 }
 
-// The option of the call, else that of the class, as Sidekiq's client copies it into the payload.
+// Adds the option of the call, else that of the class, to the payload, as Sidekiq's client does.
 inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOptions& call) {
   const YesNoOrCount backtrace = call.backtrace.value_or(of_class.backtrace);
   const std::chrono::seconds retry_for = call.retry_for.value_or(of_class.retry_for);
@@ -77,7 +77,7 @@ inline void add_options(Push& push, const JobOptions& of_class, const EnqueueOpt
     add("tags", json_array(of_class.tags));
   }
   if (retry_for.count() > 0) add("retry_for", std::to_string(retry_for.count()));
-  // Workers know the timeout of the class.
+  // The timeout of the class is not written: workers have it.
   if (call.timeout) add("timeout", json_seconds(*call.timeout));
   const std::chrono::milliseconds expires_in = call.expires_in.value_or(of_class.expires_in);
   if (expires_in.count() != 0) add("expires_in", json_seconds(expires_in));
@@ -138,7 +138,7 @@ void add_uniqueness(Push& push, const Job& job, const JobOptions& of_class, cons
   }
 }
 
-// The push of a job.
+// Makes the push of a job.
 template <typename Job>
 Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
   static_assert(check_job<Job>());

@@ -23,11 +23,11 @@
 #include <brood/detail/json_reader.hpp>
 #include <brood/error.hpp>
 
-// From JSON arguments to a job's fields.
+// Reads JSON arguments into a job's fields.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
-// A value that does not fit.  The path grows from the inside out, as code would write it: ".points[2].x".
+// A value does not fit.  The path is built from the inside out, in the form of C++ code: ".points[2].x".
 struct Misfit {
   std::string path, problem;
   void inside(const std::string& step) { path.insert(0, step); }
@@ -36,12 +36,12 @@ struct Misfit {
 inline std::string element_step(std::size_t index) { return "[" + std::to_string(index) + "]"; }
 inline std::string field_step(std::string_view name) { return std::string(".").append(name); }
 
-// "argument 3 (points[2].x)".
+// Returns a text such as "argument 3 (points[2].x)".
 inline std::string argument_text(std::size_t index, const std::string& path) {
   return "argument " + std::to_string(index + 1) + " (" + path.substr(1) + ")";
 }
 
-// A value as a message shows it: short, and never cut within a character.
+// Returns a value as a message shows it: short, and never cut within a character.
 inline std::string shown(std::string_view json) {
   constexpr std::size_t limit = 60;
   if (json.size() <= limit) return std::string(json);
@@ -65,7 +65,7 @@ void read_nested(JsonReader& reader, Struct& out);
 template <typename Type>
 void read_value(JsonReader& reader, Type& out);
 
-// Epoch seconds, to the microsecond.
+// Reads epoch seconds, to the microsecond.
 template <typename Duration>
 void read_time(JsonReader& reader, std::chrono::time_point<std::chrono::system_clock, Duration>& out) {
   using Step = std::conditional_t<has_whole_seconds<Duration>, Duration, std::chrono::microseconds>;
@@ -78,7 +78,7 @@ void read_time(JsonReader& reader, std::chrono::time_point<std::chrono::system_c
   if constexpr (has_whole_seconds<Duration>) {
     if (is_number_next(reader)) since = duration_of_seconds<Step>(reader.look_at_value());
   } else {
-    constexpr double limit = 9.2e9;  // what 64 bits of nanoseconds can count
+    constexpr double limit = 9.2e9;  // seconds; 64 bits of nanoseconds cannot count more
     if (is_number_next(reader) && seconds > -limit && seconds < limit) since = Step(std::llround(seconds * 1e6));
   }
   if (!since) misfit("seconds since the epoch", reader);
@@ -122,7 +122,7 @@ void read_bytes(JsonReader& reader, Bytes& out) {
   reader.skip_value();
 }
 
-// The first type that the value fits.
+// Reads the value as the first type that it fits.
 template <typename... Types>
 void read_variant(JsonReader& reader, std::variant<Types...>& out) {
   const auto fits = [&]<typename Type>(Type value) {
@@ -139,7 +139,7 @@ void read_variant(JsonReader& reader, std::variant<Types...>& out) {
   if (!(fits(Types{}) || ...)) misfit("a value of one of its " + std::to_string(sizeof...(Types)) + " types", reader);
 }
 
-// An array of as many values as there are types.
+// Reads an array with one value for each type.
 template <typename Tuple>
 void read_tuple(JsonReader& reader, Tuple& out) {
   constexpr std::size_t size = std::tuple_size_v<Tuple>;
@@ -249,7 +249,7 @@ void read_value(JsonReader& reader, Type& out) {
     if (reader.peek() != '[') misfit("an array", reader);
     out.clear();
     reader.each_element([&](std::size_t i) {
-      typename Type::value_type element{};  // by value: vector<bool> has no elements to refer to
+      typename Type::value_type element{};  // a value, since vector<bool> has no references to its elements
       try {
         read_value(reader, element);
       } catch (Misfit& problem) {
@@ -305,8 +305,8 @@ void read_field(JsonReader& reader, Struct& out) {
   }
 }
 
-// Reads the elements of an array into the first fields, and leaves those that are missing at their defaults.  The
-// count must be right.  Calls `at(index)` before each.
+// Reads the elements of an array into the first fields.  Fields without an element keep their defaults.  The caller has
+// checked the number of elements.  It calls `at(index)` before each.
 template <typename Struct, typename At>
 void read_array(JsonReader& reader, Struct& out, At at) {
   [[maybe_unused]] const auto read_one = [&]<std::size_t... I>(std::size_t index, std::index_sequence<I...>) {
@@ -328,7 +328,8 @@ std::string field_names() {
   (std::make_index_sequence<field_count<Struct>>{});
 }
 
-// How many leading fields an object must give: it names what it gives, so that the others can keep their defaults.
+// Returns the number of leading fields that an object must have.  An object names its fields, so the others may keep
+// their defaults.
 template <typename Struct>
 constexpr std::size_t required_members() {
   if constexpr (requires { Struct::options.required; }) {
@@ -337,8 +338,8 @@ constexpr std::size_t required_members() {
   return 0;
 }
 
-// Reads the members of an object into the fields of their names, and leaves missing ones at their defaults.  A member
-// without a field is an error: otherwise a misspelt name would silently mean the default.
+// Reads the members of an object into the fields of their names.  Fields without a member keep their defaults.  A
+// member without a field is an error: otherwise a misspelt name would silently leave a field at its default.
 template <typename Struct>
 void read_object(JsonReader& reader, Struct& out) {
   std::array<bool, field_count<Struct> + 1> given{};
@@ -378,7 +379,7 @@ void read_nested(JsonReader& reader, Struct& out) {
   read_array(reader, out, [](std::size_t) {});
 }
 
-// The job that `args`, a JSON array, describes.  Throws ArgumentError.
+// Returns the job whose fields are `args`, a JSON array.  Throws ArgumentError if they do not fit.
 template <typename Job>
 Job read_arguments(std::string_view job_class, std::string_view args) {
   constexpr std::size_t required = required_fields<Job>();

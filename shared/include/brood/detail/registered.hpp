@@ -12,7 +12,7 @@
 #include <brood/detail/own_middleware.hpp>
 #include <brood/setup.hpp>
 
-// The plain functions through which a worker calls what brood_setup has registered.
+// The plain functions by which a worker calls the code that brood_setup has registered.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 

@@ -22,8 +22,8 @@
 #include <brood/detail/registered.hpp>
 #include <brood/retry.hpp>
 
-// The plain functions and tables that BROOD_JOBS makes of job classes.  All of it is hidden: two libraries may each
-// have a `struct Resize` of their own.
+// The plain functions and tables that BROOD_JOBS makes of job classes.  Their symbols are hidden, since two libraries
+// may each have a `struct Resize`.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -52,7 +52,7 @@ void check_arguments(const abi::Call* call, abi::Result* result) {
 }
 
 inline void answer_with_thrown(abi::Answer& answer) {
-  static thread_local Thrown thrown;  // not last_thrown(): the job's own exception is still needed
+  static thread_local Thrown thrown;  // not last_thrown(), which still has the job's own exception
   thrown = describe_thrown();
   thrown.exception = nullptr;
   answer.kind = abi::answer_threw;
@@ -78,7 +78,8 @@ inline void set_answer(abi::Answer& answer, const RetryDecision& decision) {
   }
 }
 
-// A static hook is called as it is; another one on a job made again of the arguments.
+// These tell static hooks from others.  A hook that is not static is called on a job that is made again from the
+// arguments.
 template <typename Job>
 concept StaticRetryIn = requires(const std::exception& error, const JobInfo& info) {
   Job::retry_in(1, error, info);
@@ -108,7 +109,7 @@ concept HasOnExpired = StaticOnExpired<Job> || requires(Job job, const JobInfo& 
   job.on_expired(info);
 };
 
-// Calls the hook with the job's payload, if it takes that.
+// Calls the hook, with the job's information if it has a parameter for that.
 template <typename Job>
 decltype(auto) call_retry_in(Job& job, int count, const std::exception& error, const JobInfo& info) {
   if constexpr (requires { job.retry_in(count, error, info); }) {
@@ -130,7 +131,7 @@ template <typename Answer>
 inline constexpr bool answers_exhaustion =
     std::is_void_v<Answer> || std::is_same_v<Answer, Discard> || std::is_same_v<Answer, RetryDecision>;
 
-// A hook that exists and cannot be called would never run.
+// Refuses a hook that cannot be called, since it would never run.
 template <typename Job>
 constexpr bool check_hooks() {
   static_assert(
@@ -258,7 +259,7 @@ inline constexpr char built_with[] = "clang " __clang_version__;
 inline constexpr char built_with[] = "g++ " __VERSION__;
 #endif
 
-// None: a library of middleware and handlers alone.
+// Returns the table of a library.  A library without jobs has only middleware and handlers.
 template <typename... Jobs>
 const abi::Library* job_library() {
   static constexpr std::array<abi::JobClass, sizeof...(Jobs)> jobs{describe_job<Jobs>()...};

@@ -20,8 +20,8 @@
 #include <brood/detail/field_types.hpp>
 #include <brood/detail/json_reader.hpp>
 
-// From a job's fields to JSON arguments, spelled as Ruby spells them: a Ruby Sidekiq that reads and writes the payload
-// again gets the same bytes.
+// Writes a job's fields as JSON arguments.  They have the form that Ruby writes, so a Ruby Sidekiq that reads the
+// payload and writes it again gets the same bytes.
 #pragma GCC visibility push(hidden)
 namespace brood::detail {
 
@@ -48,8 +48,8 @@ inline void write_string(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
-// Always with a fraction, since in Ruby 1 is an Integer and 1.0 a Float.  Ruby writes an exponent for whole numbers
-// from 1e15 on, and for numbers below 0.0001.  Its Float is a double, which keeps no more digits.
+// Writes a number, always with a fraction, since in Ruby 1 is an Integer and 1.0 a Float.  Ruby writes an exponent for
+// whole numbers from 1e15 on, and for numbers below 0.0001.  Ruby's Float is a double, so further digits would be lost.
 template <std::floating_point Number>
 void write_floating(std::string& out, Number value) {
   if constexpr (std::same_as<Number, long double>) return write_floating(out, static_cast<double>(value));
@@ -202,8 +202,8 @@ void write_struct(std::string& out, const Struct& value, std::size_t count) {
   out.push_back(']');
 }
 
-// The number of arguments to write.  Trailing optional fields that are empty, as by default, are left out, so that
-// older workers, which lack a new optional field, still take the job.
+// Returns the number of arguments to write.  Trailing optional fields that are empty are left out, so that older
+// workers, which lack a new optional field, still accept the job.
 template <typename Job>
 std::size_t count_arguments(const Job& job) {
   std::size_t count = required_fields<Job>();
@@ -221,7 +221,7 @@ std::size_t count_arguments(const Job& job) {
   return count;
 }
 
-// The job's `args`.  Throws std::invalid_argument for values that JSON does not have.
+// Returns the job's `args`.  Throws std::invalid_argument for values that JSON does not have.
 template <typename Job>
 std::string write_arguments(const Job& job) {
   std::string out;

@@ -13,13 +13,11 @@ using Environment = std::function<const char*(const char* name)>;
 inline const char* process_environment(const char* name) { return std::getenv(name); }
 
 // The directory for scoreboards and control sockets: $RUNTIME_DIRECTORY, else $XDG_RUNTIME_DIR/brood, else /run/brood
-// (root) or
-// /tmp/brood-<uid>.  These functions name directories and make none.
+// (root) or /tmp/brood-<uid>.  These functions name directories and make none.
 std::string runtime_directory(const Environment& environment = process_environment);
 
 // The directory for files that outlive a reboot: $STATE_DIRECTORY, else $XDG_STATE_HOME/brood, else /var/lib/brood
-// (root) or
-// ~/.local/state/brood.  Throws std::runtime_error when HOME is needed and not set.
+// (root) or ~/.local/state/brood.  Throws std::runtime_error when HOME is needed and not set.
 std::string state_directory(const Environment& environment = process_environment);
 
 // The socket of the embedded redis-server: the same for all programs of one user.

@@ -22,7 +22,8 @@ void make_encrypting(PublishedClass& known) {
   known.members.emplace_back("encrypt", "true");
 }
 
-// If one build encrypts the class, all do: workers decrypt if the payload says so, whatever their own build says.
+// If one build encrypts the class, pushes for all builds are encrypted: workers decrypt an encrypted payload even if
+// their own build does not encrypt the class.
 void encrypt_as_any_does(std::vector<PublishedClasses::Said>& said) {
   if (std::ranges::none_of(said, [](const auto& one) { return one.known.encrypts; })) return;
   for (PublishedClasses::Said& one : said) make_encrypting(one.known);

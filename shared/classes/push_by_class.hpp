@@ -38,7 +38,7 @@ std::string go_by_class(Push& push, const SaidByPush& said, const PublishedClass
 // Why a periodic rule cannot run this class, which encrypts its last argument: a sentence.
 std::string why_no_rule_encrypts(const std::string& job_class);
 
-// Throws PushRefused if the newest build says that the class encrypts its last argument.
+// Throws PushRefused if the class encrypts its last argument in the newest build.
 void check_class_of_rule(const PublishedClasses& published, const std::string& job_class);
 
 // Removes the members of a unique job, for a callback of a batch, which is pushed only once anyway.

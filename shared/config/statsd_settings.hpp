@@ -5,7 +5,7 @@
 
 namespace brood {
 
-// The StatsD server that is told of each end of a job ([statsd]).
+// The StatsD server to which each end of a job is sent ([statsd]).
 struct StatsdSettings {
   std::string address;              // as ListenAddress reads it; empty: nothing is sent
   std::string prefix = "sidekiq.";  // before each name

@@ -90,7 +90,7 @@ struct Connection::State : RedirectedSender {
   int eof_fd = -1;
   std::unique_ptr<Stream> stream;
   std::uint64_t counted = 0;   // of this stream's bytes
-  SteadyTime next_look{};      // when to look at how many are through
+  SteadyTime next_look{};      // when to count the sent bytes again
   SteadyTime next_question{};  // when to ask another node of a cluster whether ours still owns the slot
   std::uint64_t connections = 0;
   std::atomic<std::uint64_t>* byte_count = nullptr;

@@ -21,8 +21,7 @@ namespace brood {
 // answers MOVED, or not at all.
 //
 // Blocks until `deadline` at most; the system's resolver may take longer.  Throws ConnectionLost if no node answers or
-// none
-// owns the slot: login_refused if all that answer refuse us, host_unknown if no node's name is known.
+// none owns the slot: login_refused if all that answer refuse us, host_unknown if no node's name is known.
 RedisAddress find_slot_owner(const RedisAddress& shard, SteadyTime deadline);
 
 // Whether another node confirms that `owner` owns that slot, and that the cluster works: a node that is cut off from

@@ -87,9 +87,9 @@ class Stream {
   UniqueFd socket_;
   std::unique_ptr<redisReader, Free> reader_;
   std::string output_;
-  std::size_t sent_ = 0;  // how many bytes of `output_` are sent; with TLS: are encrypted
+  std::size_t sent_ = 0;  // bytes of `output_` that are sent, or with TLS encrypted
   std::unique_ptr<TlsSession> tls_;
-  std::size_t wire_sent_ = 0;    // how many bytes of tls_->wire() are sent
+  std::size_t wire_sent_ = 0;    // bytes of tls_->wire() that are sent
   std::size_t reply_bytes_ = 0;  // read since the last whole reply
   std::size_t longest_reply_ = std::size_t{1} << 30;
   std::uint64_t moved_ = 0;

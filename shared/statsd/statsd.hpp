@@ -37,7 +37,7 @@ class Statsd {
 
   // The lines to be sent next.
   StatsdLines& lines() { return lines_; }
-  // Sends all lines without waiting.  Returns how many datagrams were lost.
+  // Sends all lines without waiting.  Returns the number of lost datagrams.
   std::uint64_t send();
 
  private:

@@ -1,6 +1,6 @@
 -- Counts the jobs in all queues and in flight.  Looks through all keys, in one step: for a small Redis, as a test's is.
 -- KEYS: patterns of queues, of jobs that wait for their sequences, and of in-flight lists
--- Returns how many.
+-- Returns their number.
 local waiting = 0
 for _, pattern in ipairs(KEYS) do
   for _, key in ipairs(redis.call("KEYS", pattern)) do

@@ -107,14 +107,14 @@ Session::Waited Fetcher::wait(bool looks_again_soon) {
                                                 .woken = [this] { return woken(); }});
   if (waited == Session::Waited::refused) refused_at_ = steady_now();
   say_whether_batching();
-  // If all workers wait on one queue, the supervisor need not be told that this one has left its wait.
+  // If all workers wait on one queue, the supervisor needs no message that this one has left its wait.
   if (waited == Session::Waited::job && (!draw.empty() || shard_.is_one_of_several()))
     say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   return waited;
 }
 
-// Waits for the supervisor, since only it sees the next job now.  It may believe that all workers wait in Redis or are
-// busy, so it is told.
+// Waits for the supervisor, since only it sees the next job now.  Without a message it might assume that all workers
+// wait in Redis or are busy.
 void Fetcher::wait_outside_of_redis() {
   say_now_and_then(ControlByte::left_wait, said_left_wait_, say_left_wait_again);
   if (!orders_.told_to_quiet()) orders_.wait(draw_.has_looked() ? idle_poll : look_again);

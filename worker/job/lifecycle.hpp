@@ -20,7 +20,7 @@ void run_event_handlers(const JobRegistry& registry, abi::Occasion occasion);
 // Runs the handlers of preload, in a process that is no worker, or not yet.
 void run_preload_handlers(const JobRegistry& registry);
 
-// The events of one worker, in order and as often as <brood/event.hpp> says.  Does nothing without handlers.
+// The events of one worker, in the order and number of <brood/event.hpp>.  Does nothing without handlers.
 class Lifecycle {
  public:
   struct Setup {

@@ -1,7 +1,7 @@
 -- Counts the end of jobs or of a callback in their batch.  For jobs that no script of brood settled or deleted: those that
 -- Ruby's Sidekiq ran, and those that another tool deleted.
 -- KEYS[1] the batch's hash    ARGV[1] "job" or "callback"    ARGV[2] indices, or the jid of a callback
--- ARGV[3] "done", "failed", or "dead" and for how many seconds the batch is then kept
+-- ARGV[3] "done", "failed", or "dead" and the seconds for which the batch is then kept
 -- Returns 1; 0 if there is no such batch.
 -- include: batches/pieces/batches.lua
 local B = batches()

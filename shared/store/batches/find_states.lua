@@ -1,5 +1,5 @@
 -- Finds the jobs of a batch that have not ended, from an index on.
--- KEYS[1] its hash    KEYS[2] its states    ARGV[1] the first index    ARGV[2] how many to look at, at most 1,000
+-- KEYS[1] its hash    KEYS[2] its states    ARGV[1] the first index    ARGV[2] number to search, at most 1,000
 -- Returns their indices.
 local total = tonumber(redis.call("HGET", KEYS[1], "total") or nil) or 0
 local first, found, look = tonumber(ARGV[1]), {}, {"BITFIELD", KEYS[2]}

@@ -1,7 +1,7 @@
 -- Counts a crash of one fingerprint, and puts its class into quarantine when there were too many.
 -- KEYS[1] "brood:quarantine"    KEYS[2] "brood:quarantine:crashes:<fingerprint>"    KEYS[3] "brood:quarantine:probe:<class>"
 -- ARGV[1] class    ARGV[2] fingerprint    ARGV[3] libraries    ARGV[4] worker that died
--- ARGV[5] how many are too many    ARGV[6] within so many seconds
+-- ARGV[5] number of crashes that puts it into quarantine    ARGV[6] if they are within this number of seconds
 -- Returns the count, and 1 if this crash put the class into quarantine, 2 if it was there already, else 0.  Sent again it
 -- counts nothing.
 -- include: pieces/key_types.lua

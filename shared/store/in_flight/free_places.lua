@@ -1,6 +1,6 @@
 -- Counts the jobs of capped queues that may be fetched now.
 -- KEYS, for each queue: the queue, or the turns of tenants, and the set of each of its caps
--- ARGV, for each queue: how many caps it has, and how many workers each of them lets in
+-- ARGV, for each queue: the number of its caps, and the number of workers that each of them lets in
 -- Returns a number for each queue.
 -- include: pieces/caps.lua
 local numbers, known, key, arg = {}, {}, 1, 1

@@ -36,7 +36,7 @@ struct LookedUpJob {
   std::optional<PlacedJob> placed;  // nullopt: it has ended, or is unknown
 };
 
-// Asks for the report first.  Searches all jobs only if there is none, or if the report says that the job is dead,
+// Asks for the report first.  Searches all jobs only if there is none, or if its state is dead,
 // since it may have been retried.  Throws as search_job().
 LookedUpJob look_up_job(Channel& redis, std::string_view jid);
 

@@ -2,8 +2,8 @@
 -- KEYS[1] "brood:crashes"    KEYS[2] "brood:crash_stacks"    KEYS[3] "brood:crash_counts"    KEYS[4] "brood:crash_times"
 -- KEYS[5] "brood:crash_days": of each fingerprint "<day>:<count> ...", of the last days on which it was noted
 -- ARGV[1] fingerprint    ARGV[2] time, in seconds    ARGV[3] the crash    ARGV[4] its stack    ARGV[5] "1": with names
--- ARGV[6] how many fingerprints to keep    ARGV[7] for how many seconds
--- ARGV[8] the day, counted from the epoch    ARGV[9] for how many days to count separately
+-- ARGV[6] number of fingerprints to keep    ARGV[7] seconds to keep them
+-- ARGV[8] the day, counted from the epoch    ARGV[9] number of days to count separately
 -- Returns the new count of the fingerprint.
 local kinds = {"hash", "hash", "hash", "zset", "hash"}
 for i, key in ipairs(KEYS) do
@@ -12,7 +12,7 @@ for i, key in ipairs(KEYS) do
 end
 
 -- First a write that frees memory: a full Redis lets the rest through.
-redis.call("ZREMRANGEBYRANK", KEYS[4], 0, -1001)    -- brood never leaves so many; unpack below cannot take more
+redis.call("ZREMRANGEBYRANK", KEYS[4], 0, -1001)    -- brood never leaves more; unpack below cannot take more
 local function forget(fingerprints)
   if #fingerprints == 0 then return end
   for _, key in ipairs(KEYS) do redis.call(key == KEYS[4] and "ZREM" or "HDEL", key, unpack(fingerprints)) end

@@ -1,6 +1,6 @@
 -- Notes that the job on trial has ended without a crash: another may try, or the class is free.
 -- KEYS[1] "brood:quarantine"    KEYS[2] "brood:quarantine:probe:<class>"
--- ARGV[1] class    ARGV[2] jid    ARGV[3] how many must pass
+-- ARGV[1] class    ARGV[2] jid    ARGV[3] number of probes that must pass
 -- Returns 1 when the class is free by this, else 0.  Sent again it finds another job on trial, or none.
 -- include: pieces/key_types.lua
 if not is(KEYS[1], "hash") then return refuse(KEYS[1]) end

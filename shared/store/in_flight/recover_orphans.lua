@@ -2,7 +2,7 @@
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
 -- ARGV[1] "<slot>.<incarnation>"
 -- Behind these keys and arguments: what the incarnation holds.
--- Returns how many jobs went back; 0 when the incarnation is registered after all, or there is no such list.
+-- Returns the number of jobs that went back; 0 when the incarnation is registered after all, or there is no such list.
 -- include: pieces/let_go.lua
 -- include: pieces/enter_tenant.lua
 local kind = redis.call("TYPE", KEYS[1]).ok

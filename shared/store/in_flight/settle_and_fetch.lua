@@ -3,7 +3,7 @@
 -- KEYS[4...] queue and list for each queue asked, in order; and behind them, if an outcome is no success, "retry", "dead",
 -- "schedule" and "brood:quarantined"
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] jobs wanted    ARGV[4] bytes wanted
--- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] how many of the oldest jobs succeeded
+-- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] number of oldest jobs that succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
 -- ARGV[9...] kind, payload and score of each; of one that is set aside, the name of the queue that it goes into
 -- Behind these keys and arguments: what is held and ends with this; behind that the caps of the queues asked; and behind
@@ -31,7 +31,7 @@ number = tonumber(number)
 local expected = tonumber(ARGV[2])
 if not number or (number ~= expected and number ~= expected + 1) then return fenced end
 
--- The field alone says which list may hold something: a sender that never saw the last reply may believe otherwise.
+-- Only the field names the list that may hold jobs: a sender that has not got the last reply may have another list in mind.
 local held_list, left = KEYS[1] .. ":" .. ARGV[1] .. ":" .. queue, 0
 if queue ~= "" then left = redis.pcall("LLEN", held_list) end
 if type(left) == "table" then return refuse(held_list) end

@@ -6,7 +6,7 @@
 -- ARGV[4...] mark of the entry as it was performed ("=" and its bytes, or "#" and their SHA-1), kind, payload and score
 -- of each, for the oldest entries in order
 -- Behind these keys and arguments: what is held and ends with an entry that is settled, or with the incarnation.
--- Returns how many were settled, and how many went back.  Sent again it finds nothing.
+-- Returns the number of settled jobs, and the number of jobs that went back.  Sent again it finds none.
 -- include: pieces/let_go.lua
 -- include: pieces/key_types.lua
 -- include: pieces/entry_mark.lua

@@ -1,6 +1,6 @@
 -- Frees the slots of holders whose own shards no longer list them.
 -- KEYS[1] what is used of a limit of concurrency    ARGV: holder and number of each
--- Returns how many slots this has freed.
+-- Returns the number of slots that it has freed.
 local freed = 0
 if redis.call("TYPE", KEYS[1]).ok ~= "zset" then return 0 end
 for i = 1, #ARGV, 2 do

@@ -1,7 +1,7 @@
 -- Resets a limit: nothing of its period is used, and its counts are 0.  Slots that are held stay held, since their holders
 -- go on.
 -- KEYS[1] "brood:limits"    KEYS[2] its definition    KEYS[3] what is used of it
--- Returns how many slots are held; -1 if there is no such limit.
+-- Returns the number of held slots; -1 if there is no such limit.
 -- include: pieces/living_holders.lua
 if redis.call("TYPE", KEYS[2]).ok ~= "hash" then return -1 end
 redis.call("HDEL", KEYS[2], "taken", "waited", "waited_ms", "over", "reclaimed")

@@ -2,10 +2,10 @@
 -- KEYS[1] the job's state    KEYS[2] its history    KEYS[3] its queue, or "schedule"    KEYS[4] "queues"; only with a queue
 -- KEYS[...] the jid that holds the turn of its jobs; only if they must not overlap
 -- ARGV[1] its rule and zone; "": any    ARGV[2] the last tick as known    ARGV[3] this one; "": none, the job runs now
--- ARGV[4] how many ticks between the two were missed    ARGV[5] the entry of the history    ARGV[6] how many of these are kept
+-- ARGV[4] number of missed ticks between the two    ARGV[5] the entry of the history    ARGV[6] number of entries to keep
 -- ARGV[7] the payload; "": none, the tick passes    ARGV[8] its jid    ARGV[9] its score in the schedule; "": into its queue
 -- ARGV[10] what to do while the job before holds the turn: "skip" or "queue"    ARGV[11] the entry for a skip
--- ARGV[12] for how many seconds the history is kept
+-- ARGV[12] seconds for which the history is kept
 -- Returns {what happened, the last tick by now}.
 -- include: pieces/enter_tenant.lua
 local scheduled = ARGV[9] ~= ""

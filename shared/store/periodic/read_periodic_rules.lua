@@ -1,6 +1,6 @@
 -- Reads the rules of periodic jobs that were added at run time.
--- KEYS[1] the rules    ARGV[1] how many are read at most    ARGV[2] how many bytes a rule may have
--- Returns {how many there are, name, rule, name, rule, ...}.  A rule that is too long is "".
+-- KEYS[1] the rules    ARGV[1] most rules to read    ARGV[2] most bytes of a rule
+-- Returns {number of all rules, name, rule, name, rule, ...}.  A rule that is too long is "".
 local kind = redis.call("TYPE", KEYS[1]).ok
 if kind == "none" then return {0} end
 if kind ~= "hash" then return redis.error_reply("WRONGTYPE " .. KEYS[1] .. " is a " .. kind) end

@@ -2,7 +2,7 @@
 -- KEYS[1] the names of all    KEYS[2] the job's state    KEYS[3] the rules that were added at run time
 -- ARGV[1] its name    ARGV[2] its rule and zone    ARGV[3] its definition
 -- ARGV[4] "1": replaces another rule; else only a rule that no supervisor has served for ARGV[5] seconds
--- ARGV[6] for how many seconds the state is kept after that
+-- ARGV[6] seconds for which the state is kept after that
 -- ARGV[7] and ARGV[8] where the rule is written    ARGV[9] where the configuration pauses it; "": nowhere
 -- ARGV[10] the rule as read from KEYS[3]; "": it is not written there
 -- Returns {1, last tick, whether it is paused, now, its microseconds}.  The first is 0 if another rule or another job has

@@ -1,6 +1,6 @@
 -- Pauses a class of jobs, or gives its pause another reason and end.
 -- KEYS[1] "brood:paused_classes"    KEYS[2] "brood:class_pauses"
--- ARGV[1] the class    ARGV[2] for how many seconds; "0": until it is unpaused    ARGV[3] the reason
+-- ARGV[1] the class    ARGV[2] seconds for which it is paused; "0": until it is unpaused    ARGV[3] the reason
 -- Returns 1; 0 when it was paused already.
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok

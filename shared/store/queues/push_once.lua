@@ -1,6 +1,6 @@
 -- Pushes a batch of jobs, unless it was pushed before.
 -- KEYS[1] the number of the client's last batch    KEYS[2] the queue, or "schedule"    KEYS[3] "queues"; only with a queue
--- ARGV[1] the batch's number, one more with each    ARGV[2] for how many seconds it is kept
+-- ARGV[1] the batch's number, one more with each    ARGV[2] seconds for which it is kept
 -- ARGV[3...] payloads; for the schedule the score before each
 -- Returns 1; 0 when this batch was pushed before.
 -- include: pieces/enter_tenant.lua

@@ -1,7 +1,7 @@
 -- Pushes unique jobs, each with its lock, unless another job holds the lock.
 -- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each job; and behind them, if the batch is
 -- numbered, the number of the client's last batch
--- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] for how many seconds it is kept
+-- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] seconds for which it is kept
 -- ARGV[3...] for each job: jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the
 -- queue), payload, and what becomes of it when another job holds its lock ("": it is not pushed; "after": it is pushed
 -- without the lock; "extend": it is not pushed, and that lock lives longer; "replace": it is not pushed, and the sender

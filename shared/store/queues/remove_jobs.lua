@@ -1,9 +1,9 @@
 -- Removes jobs from anywhere in a queue.
 -- KEYS[1] queue
--- ARGV[1] how many jobs may have joined the queue since they were read, or left it
+-- ARGV[1] number of jobs that may have joined the queue since they were read, or left it
 -- ARGV[2...] of each job its position from the head, as read, and its payload, in order from the head
 -- Behind these keys and arguments: what these jobs hold.
--- Returns how many were removed, and how many at the end were not looked at, so that one call does not hold up Redis.
+-- Returns the number of removed jobs, and of those at the end that it left so that one call does not hold up Redis.
 -- include: pieces/let_go.lua
 local key, slack = KEYS[1], tonumber(ARGV[1])
 local size = redis.call("LLEN", key)

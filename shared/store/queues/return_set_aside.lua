@@ -2,8 +2,8 @@
 -- that they wait in is forgotten once it is empty and no worker has a job of it.
 -- KEYS[1] the queue that they wait in    KEYS[2] their queue    KEYS[3] "brood:set_aside"    KEYS[4] "queues"
 -- KEYS[5] the set of that cap
--- ARGV[1] the name of KEYS[1]    ARGV[2] how many at most
--- Returns how many went back.
+-- ARGV[1] the name of KEYS[1]    ARGV[2] number of jobs at most
+-- Returns the number of jobs that went back.
 -- include: pieces/enter_tenant.lua
 for i = 1, 2 do
   local kind = redis.call("TYPE", KEYS[i]).ok

@@ -2,7 +2,7 @@
 -- the script failed half-way, the sender would add the same counts again.
 -- KEYS[1] "stat:processed"    KEYS[2] the same of today    KEYS[3] "stat:failed"    KEYS[4] the same of today
 -- ARGV[1] processed    ARGV[2] failed    ARGV[3] seconds that a day's counters live
--- Returns how many counters could not be added to.
+-- Returns the number of counters that could not be added to.
 redis.call("EXPIRE", KEYS[2], ARGV[3])    -- a full Redis serves this write, and then accepts what follows
 local refused = 0
 for i, key in ipairs(KEYS) do

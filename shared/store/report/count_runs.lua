@@ -4,7 +4,7 @@
 -- ARGV[1] seconds that minutes and histograms live    ARGV[2] ten minutes    ARGV[3] usage
 --   and for each class    name    processed    failed    crashed    ms, or "" if none succeeded    cpu_us    wall_us
 --   peak_rss_kb    number of buckets, and for each    its index    its count
--- Returns how many keys could not be added to.
+-- Returns the number of keys that could not be added to.
 
 -- Changes nothing, but a full Redis refuses it: then nothing is added, and all may be sent again.
 redis.call("SETRANGE", KEYS[5], 0, "")

@@ -1,6 +1,6 @@
 -- Takes the lease of an order to the whole fleet, keeps it, or gives it up.
 -- KEYS[1] "brood:fleet_lease"
--- ARGV[1] the holder, as others are shown it    ARGV[2] for how many milliseconds; 0: gives it up
+-- ARGV[1] the holder, as others see it    ARGV[2] milliseconds for which it holds; 0: gives it up
 -- Returns "" when the caller holds it, or has given it up; else its holder.
 local holder = redis.call("GET", KEYS[1])
 if holder and holder ~= ARGV[1] then return holder end

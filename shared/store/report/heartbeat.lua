@@ -1,7 +1,7 @@
 -- Notes that a process is alive and its state, and takes the signals sent to it.
 -- KEYS[1] "<identity>"    KEYS[2] "<identity>-signals"    KEYS[3] "processes"
 -- KEYS[4] in-flight hash of the identity    KEYS[5] "brood:processes"
--- ARGV[1] identity    ARGV[2] seconds to live    ARGV[3] how many signals to take at most    ARGV[4] the identity's record
+-- ARGV[1] identity    ARGV[2] seconds to live    ARGV[3] most signals to take    ARGV[4] the identity's record
 -- ARGV[5] the tokens that this process may have left in KEYS[1], or "*" for any    ARGV[6...] field, value, ...
 -- Returns -1 if another process has left a token there since: then nothing has changed.
 -- Else returns 1 if the process was known, 0 at its first beat or after an outage; then 1 if its record was missing in KEYS[5]

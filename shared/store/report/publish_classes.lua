@@ -1,8 +1,8 @@
 -- Publishes the job classes of one build, and notes that workers of it run.
 -- KEYS[1] "brood:classes"    KEYS[2] "brood:classes:seen"
 -- ARGV[1] the build    ARGV[2] its document; "": it is published already
--- ARGV[3] after how many seconds unseen a build counts as gone    ARGV[4] for how many seconds a gone build is kept
--- ARGV[5] how many gone builds are kept
+-- ARGV[3] seconds after which an unseen build counts as gone    ARGV[4] seconds for which a gone build is kept
+-- ARGV[5] number of gone builds to keep
 -- Returns 1; 0 when the document is not known and must be sent.
 local now = tonumber(redis.call("TIME")[1])
 local function is_recent(last) return math.abs(now - tonumber(last)) <= tonumber(ARGV[3]) end    -- far ahead is gone, too

@@ -1,10 +1,9 @@
 -- Rewrites the table of running jobs that Sidekiq's tools read, taking each payload from its worker's list.
 -- KEYS[1] "<identity>:work"    KEYS[2] "<identity>:workers"    KEYS[3] in-flight hash    KEYS[4...] list of each busy worker
--- ARGV[1] seconds to live    ARGV[2...] for each worker: "<slot>.<incarnation>", number that the sender expects, how many
--- entries are
--- older than the running one, thread id, queue as JSON, start in seconds, payload to show as a JSON string ("": unchanged), and
--- further members (",..." or "")
--- Returns how many workers are shown; a worker whose number has changed is between two jobs, and is left out.
+-- ARGV[1] seconds to live    ARGV[2...] for each worker: "<slot>.<incarnation>", number that the sender expects, number of
+-- entries older than the running one, thread id, queue as JSON, start in seconds, payload to show as a JSON string ("":
+-- unchanged), and further members (",..." or "")
+-- Returns the number of workers shown; a worker whose number has changed is between two jobs, and is left out.
 redis.call("DEL", KEYS[1], KEYS[2])    -- first a write that frees memory, so a full Redis accepts the rest
 local fields_can_be_read = redis.call("TYPE", KEYS[3]).ok == "hash"
 local shown = 0

@@ -1,5 +1,5 @@
 -- Reads a page of the sequences in which jobs wait although the hash of holders does not name them.
--- KEYS[1] "brood:sequences"    ARGV[1] cursor, "0" at first    ARGV[2] about how many keys to look at
+-- KEYS[1] "brood:sequences"    ARGV[1] cursor, "0" at first    ARGV[2] approximate number of keys to search
 -- Returns the next cursor, "0" behind the last page, and their names.
 local prefix = KEYS[1]:sub(1, -2) .. ":"    -- "brood:sequence:"
 local page = redis.call("SCAN", ARGV[1], "MATCH", prefix .. "*", "COUNT", ARGV[2])

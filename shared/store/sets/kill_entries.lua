@@ -4,7 +4,7 @@
 -- ARGV[1] now in seconds    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] the members, then their scores, as read; or none, to trim alone
 -- Behind these keys and arguments: what the jobs of these entries hold.
--- Returns how many were moved, and how many are still to be trimmed.
+-- Returns the number of moved entries, and the number still to be trimmed.
 -- include: pieces/let_go.lua
 for _, key in ipairs(KEYS) do
   local kind = redis.call("TYPE", key).ok

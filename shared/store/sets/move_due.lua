@@ -1,6 +1,6 @@
 -- Moves due jobs to their queues, each if it is still there and its score is as read.
 -- KEYS[1] "schedule" or "retry"    KEYS[2] "queues"    KEYS[3...] queues
--- ARGV: for each of these queues how many of the jobs are for it; then, in the order of the queues, the members as
+-- ARGV: for each of these queues the number of its jobs; then, in the order of the queues, the members as
 -- read, then their scores as read, then the payloads to push
 -- Returns {moved; moved, deleted or rescheduled by another process; stuck: their queue is no list or may not be pushed to}.
 -- include: pieces/enter_tenant.lua

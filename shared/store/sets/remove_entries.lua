@@ -1,7 +1,7 @@
 -- Removes entries of a sorted set, each if it is still there as it was read.
 -- KEYS[1] set    ARGV: the members, then their scores, as read
 -- Behind these keys and arguments: what the jobs of these entries hold.
--- Returns how many were removed.
+-- Returns the number of removed entries.
 -- include: pieces/let_go.lua
 local entries = #ARGV / 2
 local scores = redis.call("ZMSCORE", KEYS[1], unpack(ARGV, 1, entries))

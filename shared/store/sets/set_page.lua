@@ -1,6 +1,6 @@
 -- Reads the entries of a sorted set after the last one seen.
 -- KEYS[1] set
--- ARGV[1] "REV": from the highest score to the lowest    ARGV[2] how many
+-- ARGV[1] "REV": from the highest score to the lowest    ARGV[2] number of entries
 -- ARGV[3], ARGV[4] score and member of the last entry that was seen, "" and "" to begin with the first
 -- ARGV[5], ARGV[6] those of an earlier one that is more likely to be there still, or "" and ""
 -- Returns {member, score, ...}.  If both have gone, all remaining entries with the first one's score come again.

@@ -1,6 +1,6 @@
 -- Adds tenants whose queues have jobs to the turns of their bases: see tenants.hpp.
 -- KEYS the queues
--- Returns how many have jobs.
+-- Returns the number of queues that have jobs.
 -- include: pieces/enter_tenant.lua
 redis.pcall("LTRIM", KEYS[1], 0, -1)    -- changes nothing: a full Redis lets through what follows
 local filled = 0

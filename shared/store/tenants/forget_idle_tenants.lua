@@ -1,8 +1,8 @@
 -- Takes the names of tenants without jobs off the list of queues, and some time later removes the last that is known of
 -- them.  The score of a tenant whose name is off the list is the negative time at which it was taken off.
 -- KEYS[1] "brood:tenants_idle"    KEYS[2] "queues"    KEYS[3] "brood:set_aside"    KEYS[4...] their queues
--- ARGV[1] seconds since 1970    ARGV[2] after how many off the list nothing is left    ARGV[3...] their names
--- Returns how many were taken off; how many came back with jobs.
+-- ARGV[1] seconds since 1970    ARGV[2] seconds off the list after which they are forgotten    ARGV[3...] their names
+-- Returns the number of tenants taken off; the number that came back with jobs.
 -- include: pieces/enter_tenant.lua
 local now, gone, back = tonumber(ARGV[1]), 0, 0
 for i = 4, #KEYS do

@@ -13,7 +13,7 @@ namespace brood {
 // Numbers as files of the kernel, environment variables and Redis spell them.  The locale of the process does not
 // matter: a library may set another at any time, in which 30.5 is written 30,5, and 1000 is 1.000 to a stream.
 
-// The number that is all of `text`; nullopt if that is no number, or one that does not fit.
+// Returns the number if the whole of `text` is one; nullopt if it is no number, or one that does not fit.
 template <typename Number>
 std::optional<Number> plain_number(std::string_view text) {
   Number number = 0;

@@ -98,7 +98,7 @@ struct WorkerSettings {
   Preload preload = Preload::automatic;
 };
 
-// What becomes of a job that comes too late to begin.
+// The fate of a job that has expired before it began.
 enum class ExpiredJobs {
   drop,  // it ends as if it had succeeded
   dead,  // it goes to the dead set, unless its option `dead` is false

@@ -36,8 +36,8 @@ Command by_text(Command by_sha);
 // Whether `reply` shows that Redis does not know the script of this command, which named it by its SHA.
 bool is_unknown_script(const Command& command, ReplyView reply);
 
-// Of commands that were sent together, those to send again by their text: unknown scripts, and each WAIT behind one of
-// them.
+// Returns the indices of those commands, of several sent together, that must be sent again with their scripts' texts:
+// calls of unknown scripts, and each WAIT after one of them.
 std::vector<std::size_t> places_of_unknown_scripts(std::span<const Command> commands, std::span<const Reply> replies);
 
 }  // namespace brood

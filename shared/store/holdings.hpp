@@ -80,7 +80,7 @@ bool may_hold(std::string_view payload);
 // Where an incarnation's note lies in its in-flight hash, beside the field "<slot>.<incarnation>".
 inline std::string holdings_field(std::string_view field) { return std::string(field) + " holds"; }
 
-// What one incarnation holds: its note has a line for each.
+// The locks and other things that one incarnation holds.  Its note has a line for each.
 class IncarnationHoldings {
  public:
   struct Held {

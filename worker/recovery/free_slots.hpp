@@ -14,7 +14,7 @@ struct SlotWitnesses {
   OwnIncarnations own;
   std::set<std::string> shards;  // the names of those that are configured
   std::function<Channel&(const std::string& shard)> shard;
-  // Of these supervisors, those that have given no sign of life for so long that they are dead.
+  // Returns those of the supervisors that have had no heartbeat for so long that they are dead.
   std::function<std::set<std::string>(const std::set<std::string>& supervisors)> silent;
 };
 

@@ -20,9 +20,10 @@ class ClassRules {
   bool is_isolated(const std::string& job_class) const;
   const SandboxSettings* sandbox(const std::string& job_class) const;  // nullptr: none
   bool any_has_sandbox() const;
-  // What to do with threads that a job leaves behind.
+  // The fate of a worker in which a job of the class leaves threads behind.
   LeftThreads threads(const std::string& job_class) const;
-  // How jobs are settled that have expired before they began.  If has_on_expired(), a hook of the class runs first.
+  // The fate of a job of the class that has expired before it began.  If has_on_expired(), a hook of the class runs
+  // first.
   ExpiredJobs expired(const std::string& job_class) const;
   bool encrypts(const std::string& job_class) const;  // clients encrypt its last argument
   bool has_on_expired(const std::string& job_class) const;

@@ -174,7 +174,7 @@ Settled Session::settle(const std::vector<Outcome>& outcomes, const Want& want) 
   return settled;
 }
 
-// What the jobs that have ended hold, and what this incarnation holds.
+// Returns the locks and other things that end with the settled jobs, those of the jobs and those of this incarnation.
 std::vector<LetGo> Session::ends_with(const std::vector<Outcome>& outcomes) const {
   std::vector<LetGo> let_go;
   if (outcomes.empty()) return let_go;

@@ -62,7 +62,7 @@ class Session {
   // The session begins under the incarnation that the supervisor has assigned in the slot, if there is one.
   Session(Channel& redis, WorkerSlot& slot, Setup setup);
 
-  // What to fetch: up to `most` jobs, from the first queue of `draw` that is not empty.
+  // A fetch of up to `most` jobs, from the first queue of `draw` that is not empty.
   struct Want {
     std::vector<std::string> draw = {};
     int most = 0;

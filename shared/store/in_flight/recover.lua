@@ -71,7 +71,7 @@ if not known then
   if #missing > 1 then return missing end
 end
 
--- What becomes of each of the oldest entries, and how many entries are handled this way.
+-- Applies the verdict about each of the oldest entries, and counts the entries of each verdict.
 local acknowledged, charged, given_back, orphaned, trim = 0, 0, 0, 0, false
 local adds, backs, heads, counted, applied = {}, {}, {}, {}, {}
 local function apply(verdict, entry)

@@ -77,7 +77,7 @@ Command ask_slots(const std::string& limit_name);
 // Leaves out entries that brood did not write; empty if Redis refuses to answer.
 std::vector<LimitHolder> read_slots(ReplyView reply);
 
-// What shows whether a holder still holds.
+// The evidence whether a holder still holds.
 enum class Witness {
   its_field,  // in the shard where the limit lies
   its_shard,  // its field, in another shard

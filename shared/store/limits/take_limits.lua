@@ -6,7 +6,7 @@
 -- many ms ago it was defined so
 -- Returns {"TAKEN"}; {"OVER", which}, counted from 1; or {"WAIT", which, ms until it may be had, -1: unknown}.  For a
 -- limit of concurrency the last two are followed by the holders of other shards and their numbers.
--- Of two definitions of one name the later one applies, so an older worker obeys the new definition.
+-- If a name has two definitions, the later one applies, so an older worker obeys the new definition.
 -- include: pieces/living_holders.lua
 -- include: pieces/used_of_period.lua
 local function is(key, wanted)

@@ -31,7 +31,7 @@ void check_periodic_name(std::string_view name);
 // The rule and its time zone.  Ticks belong to this text: a job with another text has another rule, whose ticks begin
 // anew.
 std::string periodic_rule_text(const PeriodicSettings& job);
-// What `brood periodic` shows and runs, as JSON.
+// Returns the JSON of a rule that `brood periodic` shows and runs.
 std::string periodic_definition(const PeriodicSettings& job);
 
 inline constexpr std::size_t longest_periodic_rule = 64 << 10;  // bytes of a rule in Redis

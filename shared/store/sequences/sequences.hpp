@@ -79,7 +79,7 @@ StraySequences read_stray_sequences(ReplyView reply);  // throws UnexpectedReply
 
 // Whether a job holds the sequence.  If the holder is not known, any job of the sequence counts as the holder.
 bool is_holder(const SequenceState& sequence, std::string_view payload);
-// Of these sequences, the names of those whose holder is in flight.
+// Returns the names of those of the sequences whose holder is in flight.
 ScriptCall held_in_flight(const std::vector<SequenceState>& sequences);
 std::vector<std::string> read_held_in_flight(ReplyView reply);  // throws UnexpectedReply
 // Passes the sequence on, if its field has not changed.

@@ -15,8 +15,8 @@ namespace brood::detail {
 
 template <typename Type>
 consteval std::string_view spelled_type() {
-  // g++: "... spelled_type() [with Type = Images::Resize; std::string_view = ...]"; clang: "... [Type =
-  // Images::Resize]"
+  // g++: "... spelled_type() [with Type = Images::Resize; std::string_view = ...]"
+  // clang: "... [Type = Images::Resize]"
   const std::string_view text = __PRETTY_FUNCTION__;
   const std::size_t begin = text.find("Type = ") + 7;
   return text.substr(begin, text.find_first_of(";]", begin) - begin);

@@ -1,7 +1,7 @@
 -- Finds the jobs in a page of a list or sorted set whose text contains one of some texts.
 -- KEYS[1] the key    ARGV[1] position of the first    ARGV[2] number to search    ARGV[3...] the texts
--- Returns the number of jobs searched, and for each job found: its position, its text, and its score ("" in a list).  If jobs are
--- large, it may look at fewer than asked although there are more.
+-- Returns the number of jobs searched, and for each job found: its position, its text, and its score ("" in a list).  If
+-- jobs are large, it may search fewer than asked although there are more.
 local kind = redis.call("TYPE", KEYS[1]).ok
 local last = ARGV[1] + ARGV[2] - 1
 local at_once, most_at_once, enough_bytes = 8, 512, 1000000

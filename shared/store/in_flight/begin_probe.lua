@@ -1,6 +1,7 @@
 -- Lets one job of a class that was in quarantine try whether it still crashes.
 -- KEYS[1] "brood:quarantine"    KEYS[2] "brood:quarantine:probe:<class>"
--- ARGV[1] class    ARGV[2] jid    ARGV[3] libraries of the worker    ARGV[4] seconds to live, unless a worker reports its end
+-- ARGV[1] class    ARGV[2] jid    ARGV[3] libraries of the worker
+-- ARGV[4] seconds to live, unless a worker reports its end
 -- Returns 1 if this job may begin, else 0.  Sent again it answers the same.  Answers 0 also if the class has crashed with these
 -- libraries meanwhile, which the worker may not know yet: one crash was enough.
 -- include: pieces/key_types.lua

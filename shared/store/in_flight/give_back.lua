@@ -1,7 +1,7 @@
 -- Returns the newest, unbegun jobs of a living worker's list to the head of their queue.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] number of oldest jobs that stay
--- Behind these keys and arguments: what the incarnation holds; nothing if a job stays.
+-- After these keys and arguments come the holdings of the incarnation, see pieces/let_go.lua; none if a job stays.
 -- Returns the number of jobs that went back; also 0 if the number or the queue has changed: the worker has settled since.
 -- include: pieces/let_go.lua
 -- include: pieces/enter_tenant.lua

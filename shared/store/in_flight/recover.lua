@@ -4,9 +4,9 @@
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] identity    ARGV[3] the dead worker's number, "" if unknown
 -- ARGV[4] queue that the sender believes the list to be of    ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
 -- ARGV[7] count of verdicts    ARGV[8...] mark of the entry as read ("=" and its bytes, or "#" and their SHA-1; "":
--- whatever it is), kind, payload and score of each, for the oldest entries in order; then the same four for each payload
+-- any text), kind, payload and score of each, for the oldest entries in order; then the same four for each payload
 -- that is to be orphaned when it comes back for the third time
--- Behind these keys and arguments: what is held and ends with an entry, or with the incarnation.
+-- After these keys and arguments come the holdings that end with an entry or with the incarnation, see pieces/let_go.lua.
 -- Returns {"DONE", acknowledged, charged, given back, orphaned}; {"GONE"} when another recovery was first; {"QUEUE", queue}
 -- when the list is of another queue; {"HOLDS", note} when the incarnation holds other things than those sent;
 -- {"ORPHANS", payloads...} when these come back for the third time and no outcome was sent for them; {"LIVES"} when the

@@ -1,7 +1,7 @@
 -- Gives a list that no living incarnation owns back to the head of its queue.
 -- KEYS[1] in-flight hash    KEYS[2] list    KEYS[3] its queue
 -- ARGV[1] "<slot>.<incarnation>"
--- Behind these keys and arguments: what the incarnation holds.
+-- After these keys and arguments come the holdings of the incarnation, see pieces/let_go.lua.
 -- Returns the number of jobs that went back; 0 when the incarnation is registered after all, or there is no such list.
 -- include: pieces/let_go.lua
 -- include: pieces/enter_tenant.lua

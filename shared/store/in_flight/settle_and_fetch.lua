@@ -1,13 +1,14 @@
 -- Settles the oldest jobs of an incarnation's list and, if nothing is left in it, fetches the next ones.
 -- KEYS[1] in-flight hash    KEYS[2] the held list    KEYS[3] the queue it came from
--- KEYS[4...] queue and list for each queue asked, in order; and behind them, if an outcome is no success, "retry", "dead",
+-- KEYS[4...] queue and list for each queue asked, in order; then, if an outcome is no success, "retry", "dead",
 -- "schedule" and "brood:quarantined"
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] number that the sender expects    ARGV[3] jobs wanted    ARGV[4] bytes wanted
 -- ARGV[5] queue that the worker will wait on, "" for none    ARGV[6] number of oldest jobs that succeeded
 -- If the outcomes do not end there: ARGV[7] oldest score to keep in "dead"    ARGV[8] size of "dead"
 -- ARGV[9...] kind, payload and score of each; of one that is set aside, the name of the queue that it goes into
--- Behind these keys and arguments: what is held and ends with this; behind that the caps of the queues asked; and behind
--- those what is to be known of tenants (a queue asked may be "images~*", with their turns as its key).
+-- After these keys and arguments come the holdings that end with this call (pieces/let_go.lua), then the caps of the queues
+-- asked (take_caps.lua), then the data about tenants (read_tenants.lua; a queue asked may be "images~*", with their turns as
+-- its key).
 -- Returns {status, number, queue, {names of queues that are no lists}, {held payloads, oldest first}}; status is OK,
 -- AGAIN (this settle had been applied before, nothing was written now), MORE or SOON (as OK, but a queue has jobs that were
 -- not looked at, or that another worker's job comes before: ask again at once), or FENCED (it is no longer the sender's to

@@ -5,7 +5,8 @@
 -- ARGV[1] "<slot>.<incarnation>"    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] mark of the entry as it was performed ("=" and its bytes, or "#" and their SHA-1), kind, payload and score
 -- of each, for the oldest entries in order
--- Behind these keys and arguments: what is held and ends with an entry that is settled, or with the incarnation.
+-- After these keys and arguments come the holdings that end with a settled entry or with the incarnation, see
+-- pieces/let_go.lua.
 -- Returns the number of settled jobs, and the number of jobs that went back.  Sent again it finds none.
 -- include: pieces/let_go.lua
 -- include: pieces/key_types.lua

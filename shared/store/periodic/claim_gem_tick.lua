@@ -1,7 +1,8 @@
 -- Claims a tick of a schedule of the gem sidekiq-cron, as the gem does, and pushes its job.
 -- KEYS[1] the schedule    KEYS[2] its ticks    KEYS[3] its ids    KEYS[4] its queue    KEYS[5] "queues"
 -- ARGV[1] the tick as a score    ARGV[2] the tick in words    ARGV[3] the payload    ARGV[4] the time of its last push as read
--- ARGV[5] that time from now on    ARGV[6] new member of the ids    ARGV[7] number of ids to keep    ARGV[8] ticks below this score go
+-- ARGV[5] that time from now on    ARGV[6] new member of the ids    ARGV[7] number of ids to keep
+-- ARGV[8] ticks below this score go
 -- Returns 1; 0 if another process has claimed the tick, or if the schedule is disabled or gone.
 -- include: pieces/enter_tenant.lua
 local function must_be(wanted, key)

@@ -86,7 +86,7 @@ struct PutRule {
 };
 PutRule read_put_rule(ReplyView reply);
 
-// Removes the rule if it still is `rule`, or with an empty one whatever it is.
+// Removes the rule if its text still is `rule`.  An empty `rule` matches any text.
 ScriptCall remove_periodic_rule(std::string_view name, std::string_view rule = {});
 struct RemovedRule {
   bool removed = false;

@@ -1,6 +1,6 @@
 -- Removes the rule of a periodic job that was added at run time.  From now on no tick of it is claimed.
 -- KEYS[1] the rules    KEYS[2] the names of all    KEYS[3] the job's state    KEYS[4] its history
--- ARGV[1] its name    ARGV[2] the rule as read; "": whatever it is
+-- ARGV[1] its name    ARGV[2] the rule as read; "": any rule
 -- ARGV[3] seconds for which a name counts as served after a supervisor has served it
 -- Returns {1 removed; 0 there is none, and where a configuration or a library has the name, else ""}.
 local function must_be(wanted, key)

@@ -1,23 +1,24 @@
--- Lets go of what jobs and their incarnation hold when they end in this call: see holdings.hpp.  append() there puts it
--- behind all other keys and arguments.  KEYS end with a key for each thing.  ARGV end with four arguments for each: its
--- entry of the call ("0": the call itself), what it is, its holder, and how the job ends; and then how many things there
--- are, 0 for none.  All of it is taken off KEYS and ARGV here, so the rest of the script need not know of it.
+-- Releases the holdings of jobs and their incarnation that end in this call: locks, sequences, batches and so on, see
+-- holdings.hpp.  append() there puts them after all other keys and arguments.  KEYS end with a key for each holding.  ARGV
+-- end with four arguments for each: its entry of the call ("0": the call itself), its kind, its holder, and how the job
+-- ends.  The last argument is the number of holdings, 0 for none.  This piece removes them from KEYS and ARGV, so the rest of
+-- the script does not see them.
 -- include: batches/pieces/batches.lua
 -- include: pieces/sequences.lua
 local let_go, noted
 local going = tonumber(table.remove(ARGV))
 if going > 0 then
   local function delete(one) redis.call("DEL", one.key) end
-  -- For what goes with the last holder of a lock.  The hash of holders comes before it in the call, and a hash that has lost
-  -- its last field no longer exists.
+  -- Makes a function for a key that ends with the last holder of a lock.  The hash of holders comes before it in the call,
+  -- and a hash that has lost its last field no longer exists.
   local function with_last(way)
     return function(one)
       if redis.call("EXISTS", one.holders) == 0 then way(one) end
     end
   end
-  -- For each `what`: the type of its key; a call that changes nothing, counts for Redis as one that frees memory, and fails
-  -- if the right is missing; and a function that lets go of one thing {key, member, verdict}, unless it has another holder
-  -- by now.
+  -- For each kind of holding: the type of its key; a call that changes nothing, counts for Redis as one that frees memory,
+  -- and fails if the right is missing; and a function that releases one holding {key, member, verdict}, unless it has
+  -- another holder by now.
   local ways = {
     unique = {"string", {"DEL"}, delete},
     running = {"string", {"DEL"}, delete},

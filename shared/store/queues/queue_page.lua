@@ -2,7 +2,8 @@
 -- joined since has moved the others by one.  A job that has left at the tail has moved none, but only the size shows it, as
 -- if it had left at the head.  So some jobs may come twice, and none is skipped.
 -- KEYS[1] queue
--- ARGV[1] position behind the last job seen    ARGV[2] size of the queue at that time, "" for the first page    ARGV[3] number of jobs
+-- ARGV[1] position behind the last job seen    ARGV[2] size of the queue at that time, "" for the first page
+-- ARGV[3] number of jobs
 -- Returns {size, position of the first, {payloads}}.
 local size = redis.call("LLEN", KEYS[1])
 local first = tonumber(ARGV[1])

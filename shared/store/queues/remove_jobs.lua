@@ -2,7 +2,7 @@
 -- KEYS[1] queue
 -- ARGV[1] number of jobs that may have joined the queue since they were read, or left it
 -- ARGV[2...] of each job its position from the head, as read, and its payload, in order from the head
--- Behind these keys and arguments: what these jobs hold.
+-- After these keys and arguments come the holdings of these jobs, see pieces/let_go.lua.
 -- Returns the number of removed jobs, and of those at the end that it left so that one call does not hold up Redis.
 -- include: pieces/let_go.lua
 local key, slack = KEYS[1], tonumber(ARGV[1])

@@ -6,7 +6,7 @@
 -- ARGV[4] the new job's jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the queue) and
 -- payload
 -- ARGV[8] the batch's number, and the seconds for which it is kept; only with KEYS[5]
--- Behind these keys and arguments: the batch that counts the holder.  The holder's lock passes to the new job.
+-- After these keys and arguments comes the batch that counts the holder, see pieces/let_go.lua.  The new job gets the lock.
 -- Returns 1, also if this batch was pushed before; 0 if the lock has another holder by now, or the holder no longer waits
 -- there: then nothing is changed.
 -- include: pieces/let_go.lua

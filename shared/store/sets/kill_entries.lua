@@ -3,7 +3,7 @@
 -- KEYS[1] set    KEYS[2] "dead"
 -- ARGV[1] now in seconds    ARGV[2] oldest score to keep in "dead"    ARGV[3] size of "dead"
 -- ARGV[4...] the members, then their scores, as read; or none, to trim alone
--- Behind these keys and arguments: what the jobs of these entries hold.
+-- After these keys and arguments come the holdings of these jobs, see pieces/let_go.lua.
 -- Returns the number of moved entries, and the number still to be trimmed.
 -- include: pieces/let_go.lua
 for _, key in ipairs(KEYS) do

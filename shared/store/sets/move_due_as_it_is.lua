@@ -3,7 +3,7 @@
 -- KEYS[1] "schedule" or "retry"    KEYS[2] queue, and KEYS[3] "queues"; or KEYS[2] "dead"
 -- ARGV[1] its score as read    ARGV[2] bytes of the member    ARGV[3] SHA-1 of its first and last 64 KB
 -- For "dead": ARGV[4] its score there, now in seconds    ARGV[5] oldest score to keep    ARGV[6] size of the set
--- Behind these keys and arguments: what the job holds; nothing if it goes to a queue.
+-- After these keys and arguments come the holdings of the job, see pieces/let_go.lua; none if it goes to a queue.
 -- Returns as move_due does: 1 if it was moved; 1 if another process moved, deleted or rescheduled it; 1 if it stays because the
 -- key that it should go to has another type or may not be written to.
 -- include: pieces/let_go.lua

@@ -2,7 +2,7 @@
 -- KEYS[1] "schedule" or "retry"    KEYS[2] "dead"
 -- ARGV[1] member as read    ARGV[2] its score as read    ARGV[3] member to keep    ARGV[4] its score, now in seconds
 -- ARGV[5] oldest score to keep in "dead"    ARGV[6] size of "dead"
--- Behind these keys and arguments: what the job holds.
+-- After these keys and arguments come the holdings of the job, see pieces/let_go.lua.
 -- Returns as move_due does: 1 if it was moved; 1 if another process moved, deleted or rescheduled it; 1 if it stays because
 -- "dead" is no sorted set.
 -- include: pieces/let_go.lua

@@ -1,6 +1,6 @@
 -- Removes entries of a sorted set, each if it is still there as it was read.
 -- KEYS[1] set    ARGV: the members, then their scores, as read
--- Behind these keys and arguments: what the jobs of these entries hold.
+-- After these keys and arguments come the holdings of these jobs, see pieces/let_go.lua.
 -- Returns the number of removed entries.
 -- include: pieces/let_go.lua
 local entries = #ARGV / 2

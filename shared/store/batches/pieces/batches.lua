@@ -129,8 +129,9 @@ local function batches()
   end
 
   -- The steps of a flow are in a hash of their own; `of` is the index of each:
-  --   name:<of>   queued:<of>: what is pushed at its release, absent afterwards   before:<of>: the number of steps it waits for
-  --   after:<of>: the indices of those that wait for it   if_failed:<of>: what becomes of it when one of these dies
+  --   name:<of>   queued:<of>: what is pushed at its release, absent afterwards   before:<of>: the number of steps
+  --   that it waits for
+  --   after:<of>: the indices of those that wait for it   if_failed:<of>: its fate when one of these dies
   --   passed:<one>:<of>: it no longer waits for this one   failed:<of>: its entry in the dead set, after such a death
   local function set_state(batch, of, state) redis.call("BITFIELD", batch.key .. ":states", "SET", "u2", "#" .. of, state) end
 

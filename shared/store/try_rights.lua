@@ -6,7 +6,7 @@
 -- ARGV[8] an unused lock beside it    ARGV[9] "processes"    ARGV[10] "queues"    ARGV[11...14] "<identity>", "<identity>:work",
 -- "<identity>:workers" and "<identity>-signals"    ARGV[15] "paused"    ARGV[16] the key of an iteration that does not exist
 -- ARGV[17] "brood:paused_classes"    ARGV[18] "queue:"    ARGV[19...] queues by their keys
--- Returns all failures, of whatever reason: each command with its key, and its error.
+-- Returns all failures, for any reason: each command with its key, and its error.
 local failed = {}
 local function try(command, ...)
   local reply = redis.pcall(command, ...)

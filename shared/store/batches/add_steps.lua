@@ -1,8 +1,8 @@
 -- Adds steps to a flow whose push has not returned, unless this slice was added before.  None of them is pushed yet.
 -- KEYS[1] the batch's hash    KEYS[2] its steps
 -- ARGV[1] token of the push    ARGV[2] number of the slice    ARGV[3] who pushes    ARGV[4] the index of the first step
--- ARGV[5...] for each step: its name, the job to push (in the form of read_kept() in pieces/batches.lua), how many steps it
--- waits for, the indices of those that wait for it, and what becomes of it when a step that it waits for dies ("fail",
+-- ARGV[5...] for each step: its name, the job to push (in the form of read_kept() in pieces/batches.lua), the number of
+-- steps that it waits for, the indices of those that wait for it, and its fate if a step that it waits for dies ("fail",
 -- "run", "skip")
 -- Returns "OK"; or "NONE" or "CANCELLED": nothing was added.
 -- include: batches/pieces/batches.lua

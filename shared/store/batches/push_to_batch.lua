@@ -4,13 +4,13 @@
 -- Either ARGV[4] is "": all jobs go to the queue and need no lock.  Then come the presumed index of the first job, and whole
 -- payloads.
 -- Or from ARGV[4] on come for each job: jid, score ("" for the queue), milliseconds that its lock lives at most ("" for a
--- job without one, "0": as long as the job), what becomes of it when another job holds its lock ("": it is not pushed;
--- "after": it is pushed all the same; "extend": it is not pushed, and that lock lives longer), and its payload up to the
+-- job without one, "0": as long as the job), its fate if another job holds its lock ("": it is not pushed;
+-- "after": it is pushed without the lock; "extend": it is not pushed, and that lock lives longer), and its payload up to the
 -- place of its index.
 -- Returns {"OK", the index of the next job, and unless ARGV[4] is "", for each job the jid that holds its lock, "" if it was
 -- pushed}; {"AGAIN"}: this slice was pushed before.
--- These push nothing: {"MOVED", the index of the next job}: another push was first; {"NONE"}: there is no such batch;
--- {"CANCELLED"}; {"ENDED"}.
+-- With these replies no job was pushed: {"MOVED", the index of the next job}: another push was first; {"NONE"}: there is no
+-- such batch; {"CANCELLED"}; {"ENDED"}.
 -- include: batches/pieces/batches.lua
 -- include: pieces/enter_tenant.lua
 local B = batches()

@@ -169,8 +169,8 @@ if let_go then let_go(0) end
 if outcomes > 0 and queue:find("~", 1, true) then note_settled_tenant(KEYS[3], others > 0) end
 for _, aside in ipairs(asides) do enter_tenant(beside .. aside.name) end
 
--- Moves the oldest jobs of a queue, as many as are wanted and not too many bytes, but one at least; the size of the first
--- tells how many to look at.  Returns them, oldest first, and the length of the list then, if that is known.
+-- Moves the oldest jobs of a queue, up to the wanted number and bytes, but at least one.  The size of the first job decides
+-- how many jobs are read.  Returns them, oldest first, and the length of the list then, if that is known.
 local function take(from, to)
   if wanted == 1 then
     local job = redis.pcall("LMOVE", from, to, "RIGHT", "LEFT")

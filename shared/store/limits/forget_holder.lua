@@ -1,5 +1,5 @@
 -- Frees the slots of holders whose own shards no longer list them.
--- KEYS[1] what is used of a limit of concurrency    ARGV: holder and number of each
+-- KEYS[1] the used slots of a limit of concurrency    ARGV: holder and number of each
 -- Returns the number of slots that it has freed.
 local freed = 0
 if redis.call("TYPE", KEYS[1]).ok ~= "zset" then return 0 end

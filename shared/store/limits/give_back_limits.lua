@@ -1,5 +1,5 @@
 -- Gives back what a job took of its limits: slots become free, and the points used are corrected.
--- KEYS, for each limit: what is used of it, the mark that a worker waits, and the list on which one waits
+-- KEYS, for each limit: its used amount, the mark that a worker waits, and the list on which one waits
 -- ARGV[1] the holder    ARGV[2] the number under which it has taken them
 -- ARGV[3...] for each limit: its kind, and the points used minus the points wanted
 -- Returns the number of slots that it has freed.  Sent again it changes only points.

@@ -1,6 +1,6 @@
 -- Resets a limit: nothing of its period is used, and its counts are 0.  Slots that are held stay held, since their holders
 -- go on.
--- KEYS[1] "brood:limits"    KEYS[2] its definition    KEYS[3] what is used of it
+-- KEYS[1] "brood:limits"    KEYS[2] its definition    KEYS[3] its used amount
 -- Returns the number of held slots; -1 if there is no such limit.
 -- include: pieces/living_holders.lua
 if redis.call("TYPE", KEYS[2]).ok ~= "hash" then return -1 end

@@ -1,5 +1,5 @@
 -- Shows a limit.
--- KEYS[1] "brood:limits"    KEYS[2] its definition    KEYS[3] what is used of it
+-- KEYS[1] "brood:limits"    KEYS[2] its definition    KEYS[3] its used amount
 -- Returns {} if there is no such limit, else {kind, amount, interval in ms, used now, {taken, waited, waited in ms, over,
 -- reclaimed}, {its holders}}.  Changes nothing.
 -- include: pieces/living_holders.lua

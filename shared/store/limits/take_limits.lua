@@ -1,11 +1,11 @@
--- Takes what a job wants of its limits: all of it, or nothing.
--- KEYS[1] "brood:limits"    KEYS[2...] for each limit: its definition, what is used of it, and the mark that a worker waits
+-- Takes the wanted amounts of a job's limits: all of them or none.
+-- KEYS[1] "brood:limits"    KEYS[2...] for each limit: its definition, its used amount, and the mark that a worker waits
 -- ARGV[1] the holder    ARGV[2] the number of its last settle    ARGV[3] ms that the job may still wait
 -- ARGV[4] ms that it has waited
--- ARGV[5...] for each limit: its name, kind, amount, interval in ms, how much is wanted, seconds that it is known, and how
--- many ms ago it was defined so
--- Returns {"TAKEN"}; {"OVER", which}, counted from 1; or {"WAIT", which, ms until it may be had, -1: unknown}.  For a
--- limit of concurrency the last two are followed by the holders of other shards and their numbers.
+-- ARGV[5...] for each limit: its name, kind, amount, interval in ms, wanted amount, seconds that it is kept, and the age of
+-- this definition in ms
+-- Returns {"TAKEN"}; {"OVER", number of the limit, from 1}; or {"WAIT", number of the limit, ms until it may be free, -1:
+-- unknown}.  For a limit of concurrency the last two are followed by the holders of other shards and their numbers.
 -- If a name has two definitions, the later one applies, so an older worker obeys the new definition.
 -- include: pieces/living_holders.lua
 -- include: pieces/used_of_period.lua

@@ -2,7 +2,8 @@
 -- KEYS[1] the rules    KEYS[2] the names of all    KEYS[3] the job's state
 -- ARGV[1] its name    ARGV[2] the rule    ARGV[3] its cron and zone    ARGV[4] its definition    ARGV[5] who adds it
 -- ARGV[6] "1": replaces an earlier rule    ARGV[7] most rules that there may be
--- ARGV[8] for how many seconds what a supervisor serves counts as served    ARGV[9] for how many seconds the state is kept
+-- ARGV[8] seconds for which a name counts as served after a supervisor has served it
+-- ARGV[9] seconds for which the state is kept
 -- Returns {1 added; 2 replaced; 0 there is one; 3 there are too many; 4 a configuration or a library has the name, and where}.
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok

@@ -1,8 +1,8 @@
 -- Releases the holdings of jobs and their incarnation that end in this call: locks, sequences, batches and so on, see
 -- holdings.hpp.  append() there puts them after all other keys and arguments.  KEYS end with a key for each holding.  ARGV
 -- end with four arguments for each: its entry of the call ("0": the call itself), its kind, its holder, and how the job
--- ends.  The last argument is the number of holdings, 0 for none.  This piece removes them from KEYS and ARGV, so the rest of
--- the script does not see them.
+-- ends.  The last argument is the number of holdings, 0 for none.  This piece removes them from KEYS and ARGV, so the rest
+-- of the script does not see them.
 -- include: batches/pieces/batches.lua
 -- include: pieces/sequences.lua
 local let_go, noted

@@ -24,7 +24,7 @@ local function sequences(prefix)
   local function waiting_in(name) return prefix .. "brood:sequence:" .. name end
   local function is_refused(reply) return type(reply) == "table" and reply.err end
 
-  -- Returns name, jid and queue; nil if the job is in no sequence, or is invalid: then its worker reports what is wrong.
+  -- Returns name, jid and queue; nil if the job is in no sequence, or is invalid: then its worker reports the error.
   local function read(payload)
     if not names_sequence(payload) then return nil end
     local is_json, job = pcall(cjson.decode, payload)

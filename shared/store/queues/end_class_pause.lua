@@ -1,6 +1,6 @@
 -- Ends the pause of a class whose end has come.
 -- KEYS[1] "brood:paused_classes"    KEYS[2] "brood:class_pauses"
--- ARGV[1] the class    ARGV[2] what is known of its pause, as read    ARGV[3] its end, in epoch seconds; "0": none
+-- ARGV[1] the class    ARGV[2] the record of its pause, as read    ARGV[3] its end, in epoch seconds; "0": none
 -- Returns 1 if the pause has ended by this, else 0.
 local function must_be(wanted, key)
   local kind = redis.call("TYPE", key).ok

@@ -1,13 +1,13 @@
 -- Pushes unique jobs, each with its lock, unless another job holds the lock.
--- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each job; and behind them, if the batch is
+-- KEYS[1] the queue, or "schedule"    KEYS[2] "queues"    KEYS[3...] the lock of each job; then, if the batch is
 -- numbered, the number of the client's last batch
 -- ARGV[1] the batch's number, one more with each; "" for none    ARGV[2] seconds for which it is kept
 -- ARGV[3...] for each job: jid, milliseconds that its lock lives at most ("0": as long as the job), score ("" for the
--- queue), payload, and what becomes of it when another job holds its lock ("": it is not pushed; "after": it is pushed
+-- queue), payload, and its fate if another job holds its lock ("": it is not pushed; "after": it is pushed
 -- without the lock; "extend": it is not pushed, and that lock lives longer; "replace": it is not pushed, and the sender
 -- replaces the other)
 -- Returns for each job the jid that holds its lock, "" if it was pushed; {} when this batch was pushed before.
--- If no job of a batch is pushed, the batch does not take its number: sent again, it is tried anew.
+-- If no job of a batch is pushed, its number is not noted: if the batch is sent again, it is tried anew.
 -- include: pieces/enter_tenant.lua
 local jobs = (#ARGV - 2) / 5
 local number_key = #KEYS > 2 + jobs and KEYS[#KEYS]

@@ -216,8 +216,8 @@ local function batches()
     end
   end
 
-  -- Ends jobs given by their indices, as "7" or "7,8-12".  `verdict` is "done", "failed", or "dead" and for how many seconds
-  -- the batch is then kept.  The states: 0 pending, 1 failing, 2 dead, 3 succeeded, which is final.
+  -- Ends jobs given by their indices, as "7" or "7,8-12".  `verdict` is "done", "failed", or "dead" and the seconds for
+  -- which the batch is then kept.  The states: 0 pending, 1 failing, 2 dead, 3 succeeded, which is final.
   local function end_jobs(key, indices, verdict)
     if not exists(key) then return end
     local batch, states, ended = read(key), key .. ":states", {}

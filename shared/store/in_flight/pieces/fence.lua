@@ -4,5 +4,5 @@ local function is_senders(number)
   local held = redis.call("HGET", KEYS[1], ARGV[1])
   return held and held:match("^%d+ ") == number .. " "
 end
--- Notes all that the incarnation holds, including what is taken now.  Its recovery lets go of exactly this.
+-- Notes all holdings of the incarnation, including those taken now.  Its recovery releases exactly these.
 local function note_holdings(note) redis.call("HSET", KEYS[1], ARGV[1] .. " holds", note) end

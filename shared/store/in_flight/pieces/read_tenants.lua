@@ -1,10 +1,11 @@
--- Takes the description of tenants off the end of ARGV: see add_tenants() in tenants/tenants.hpp.  ARGV end with "~" if
--- there is one.  Before that: how many of the queues asked stand for tenants of a base.  For each of these, in this order:
--- the patterns of names that it takes, and how many they are (0: it takes all names); the patterns of names that it skips,
--- and how many; its caps, and how many; the weights; the base; and the position of the queue among those asked.
--- Each cap has its key at the end of KEYS.  In ARGV it has: whose it is, a name ("" for "each"), and how many workers it
--- lets in.  It is of "each" tenant, of the one whose name "is" that name, of that one "among" other queues, or of all whose
--- name "ends" so.
+-- Removes the description of tenants from the end of ARGV: see add_tenants() in tenants/tenants.hpp.  ARGV end with "~" if
+-- there is one.  Before that is the number of the queues asked that stand for tenants of a base.  Before that, for each of
+-- these queues, in this order: the patterns of names that it takes, and their number (0: it takes all names); the patterns
+-- of names that it skips, and their number; its caps, and their number; the weights; the base; and the position of the queue
+-- among those asked.
+-- Each cap has its key at the end of KEYS.  In ARGV it has its kind, a name ("" for "each"), and the number of workers that
+-- it lets in.  The kinds: the cap is of "each" tenant, of the tenant whose name "is" that name, of that tenant "among" other
+-- queues, or of all tenants whose name "ends" with it.
 local tenants = {}
 if ARGV[#ARGV] == "~" then
   table.remove(ARGV)

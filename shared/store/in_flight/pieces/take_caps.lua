@@ -1,6 +1,6 @@
--- Takes the caps off the end of KEYS and ARGV: see add_caps() in caps.hpp.  KEYS end with the set of each cap.  ARGV end with
--- the number of caps, 0 for none.  Before that, for each cap: the positions of its queues among those asked, how many these
--- are, and how many workers the cap lets in.
+-- Removes the caps from the end of KEYS and ARGV: see add_caps() in caps.hpp.  KEYS end with the set of each cap.  ARGV end
+-- with the number of caps, 0 for none.  Before that, for each cap: the positions of its queues among those asked, the number
+-- of these queues, and the number of workers that the cap lets in.
 local caps = {}
 for _ = 1, tonumber(table.remove(ARGV)) do
   local cap = {key = table.remove(KEYS), most = tonumber(table.remove(ARGV))}

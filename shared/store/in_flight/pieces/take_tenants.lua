@@ -72,7 +72,7 @@ local function home_of_tenant(group, tenant)
 end
 
 -- Takes jobs of this tenant by `take`, unless it may not run now.  Returns what `take` returns, and a function that charges
--- the tenant: call it with how many of the jobs may run.
+-- the tenant: call it with the number of the jobs that may run.
 local function take_of_tenant(group, turns, take, tenant, score)
   local queue, home = group.base .. "~" .. tenant, home_of_tenant(group, tenant)
   local paused = group.before .. "paused"

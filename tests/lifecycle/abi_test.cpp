@@ -1,4 +1,4 @@
-// A job library that was built against the first headers, and never since, under today's program.
+// A job library that was built once, against the first headers, runs under today's program.
 #include <boost/test/unit_test.hpp>
 
 #include <fstream>
@@ -21,7 +21,7 @@ std::string library(const std::string& name) { return BROOD_BINARY_DIR "/tests/j
 const std::pair<const std::string, std::string> leave_crashes{
     "ASAN_OPTIONS", "abort_on_error=1:handle_abort=0:handle_segv=0:detect_leaks=0:use_sigaltstack=0"};
 
-// A brood with these libraries, and what they have noted.
+// A brood with these libraries, which note what they receive.
 struct Site {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -39,7 +39,7 @@ struct Site {
     enqueue(redis, {payload_text(job_class, args, 1, more)});
   }
   std::string notes() const { return text_of_file(ledger); }
-  // Waits for a line that begins so.
+  // Waits for a line with this beginning.
   bool notes_line(const std::string& line) const {
     const bool noted = eventually([&] { return ("\n" + notes()).find("\n" + line) != std::string::npos; }, 30s);
     BOOST_TEST(noted, "not noted: " << line << "\n" << notes() << brood.log_tail());

@@ -1,4 +1,4 @@
-// Jobs of batches that write what they do into the file $BATCH_LINES, one write per line.
+// Jobs of batches that write their actions into the file $BATCH_LINES, one write per line.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ struct Leaf {
   }
 };
 
-// Makes a child of its own batch with so many leaves, and in each child another, `depth` deep.
+// Makes a child of its own batch with this many leaves, and in each child another, `depth` deep.
 struct Branch {
   int depth = 0, leaves = 0;
   static constexpr brood::JobOptions options{.queue = "branches"};

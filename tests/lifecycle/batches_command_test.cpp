@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(steps_of_a_flow_that_wait_for_others_are_shown_and_not_coun
   const CommandResult checked = batches(redis, {"check"});
   BOOST_TEST(checked.status == 0);
   BOOST_TEST(checked.output.find("mended: 1 job is nowhere any more") != std::string::npos, checked.output);
-  BOOST_TEST(shown(redis, flow.bid(), "dead") == "4");  // the steps after a dead one die of that
+  BOOST_TEST(shown(redis, flow.bid(), "dead") == "4");  // the steps after a dead step die with it
 }
 
 BOOST_AUTO_TEST_CASE(a_job_that_was_deleted_behind_our_back_counts_as_dead_after_a_check) {
@@ -285,7 +285,7 @@ BOOST_AUTO_TEST_CASE(a_check_changes_nothing_of_jobs_that_wait_anywhere_or_run) 
   redis.command({"LPUSH", "queue:other", jobs[0]});
   redis.command({"ZADD", "retry", "4e9", jobs[1]});
   redis.command({"ZADD", "schedule", "4e9", jobs[2]});
-  // In the memory of a Ruby process, which only its heartbeat shows.
+  // A job in the memory of a Ruby process, which only its heartbeat shows.
   redis.command({"SADD", "processes", "ruby:1:0123456789ab"});
   redis.command(
       {"HSET", "ruby:1:0123456789ab", "info", R"({"hostname":"ruby","pid":1,"queues":["default"]})", "busy", "1"});

@@ -62,7 +62,7 @@ struct Site {
     return batch;
   }
 
-  // The lines that begin with this, without it.
+  // The lines with this beginning, without the beginning.
   Strings lines(const std::string& begin) const {
     Strings found;
     std::ifstream file(path);

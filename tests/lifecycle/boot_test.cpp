@@ -32,7 +32,7 @@ bool logs(const BroodProcess& brood, const std::string& text, std::chrono::milli
   return eventually([&] { return holds(brood.log(), text); }, timeout);
 }
 
-// How often the supervisor itself, not one of its workers, has logged this.
+// The number of times that the supervisor itself, not one of its workers, has logged this.
 int times_said(const BroodProcess& brood, const std::string& event) {
   const std::string log = brood.log(), wanted = "pid=" + std::to_string(brood.pid()) + " event=" + event;
   int times = 0;
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hangs_while_it_loads_is_replaced_after_the_bo
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
 }
 
-// Fails to open a library, and a job's forker fails to get a socket.
+// The library cannot be opened, and a job's forker cannot get a socket.
 BOOST_AUTO_TEST_CASE(a_start_that_lacks_descriptors_is_tried_again_until_there_are_some) {
   const std::vector<std::string> lone{unruly}, two{unruly, examples};
   for (const auto& [libraries, words] :
@@ -416,5 +416,5 @@ BOOST_AUTO_TEST_CASE(the_supervisor_names_itself_to_a_server_that_knows_names_of
   if (is_known)
     BOOST_TEST(eventually([&] { return holds(text({"CLIENT", "LIST"}), "lib-name=brood lib-ver=0."); }));
   else
-    BOOST_TEST(holds(text({"INFO", "errorstats"}), "errorstat_ERR:count=1\r\n"));  // this test's own
+    BOOST_TEST(holds(text({"INFO", "errorstats"}), "errorstat_ERR:count=1\r\n"));  // caused by this test
 }

@@ -65,7 +65,7 @@ struct Site {
     const auto until = steady_now() + 1100ms;
     BOOST_REQUIRE(eventually([&] { return steady_now() > until; }));
   }
-  // Restarts while jobs come in, a few at a time, more when those are done.
+  // Restarts while jobs come in, a few at a time.
   CommandResult restart_under_load() {
     auto result = std::async(std::launch::async, [&] { return run_brood({"restart"}, brood->environment()); });
     while (result.wait_for(100ms) != std::future_status::ready) {

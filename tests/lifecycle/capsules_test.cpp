@@ -39,7 +39,7 @@ std::string title_of(pid_t pid) {
   return title.substr(0, title.find_last_not_of(' ') + 1);
 }
 
-// How many of the first `runs` runs were of each queue.
+// The number of runs from each queue among the first `runs` runs.
 std::map<std::string, int> shares(const Ledger& ledger, std::size_t runs) {
   std::map<std::string, int> found;
   const std::vector<Ledger::Run> all = ledger.runs();
@@ -67,7 +67,7 @@ queues = ["mail"]
 )"});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(160); }, 40s), brood.log_tail());
 
-  // The title of a worker names its last job for another moment.
+  // The title of a worker shows its last job for a moment longer.
   const auto all_rest = [&] {
     const std::vector<pid_t> workers = brood.workers();
     return workers.size() == 4U && std::none_of(workers.begin(), workers.end(), [](pid_t worker) {
@@ -103,8 +103,8 @@ BOOST_AUTO_TEST_CASE(queues_without_weights_are_emptied_in_the_order_listed) {
   BOOST_TEST(ran == expected, boost::test_tools::per_element());
 }
 
-// Each job takes long enough to be fetched by itself, so that each of the 400 is a draw of its own: a share of three
-// quarters then stays within 60 and 90 percent, except once in 10^11 runs.
+// Each job takes long enough to be fetched by itself, so each of the 400 is a separate draw.  A share of three quarters
+// then stays within 60 and 90 percent, except once in 10^11 runs.
 BOOST_AUTO_TEST_CASE(queues_with_weights_share_the_fetches_by_them) {
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -227,7 +227,7 @@ queues = ["images"]
   const CommandResult scaled = run_brood({"scale", "images=3"}, brood.environment());
   BOOST_TEST(scaled.status == 0, scaled.errors);
   BOOST_TEST(brood.workers().size() == 3U);
-  // A number that `concurrency` accepts; with the other capsule's workers it is too many.
+  // `concurrency` accepts this number, but with the other capsule's workers it is too many.
   const CommandResult most = run_brood({"scale", "default=10000"}, brood.environment());
   BOOST_TEST(most.status != 0);
   BOOST_TEST(most.errors.find("at most 10000 workers, and the others have 3") != std::string::npos, most.errors);

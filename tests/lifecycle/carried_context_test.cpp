@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(what_ruby_has_set_is_there_in_the_job_and_in_those_that_it_
   }
 }
 
-// Needs no collector: the carried context does not depend on one.
+// Runs without a collector: the carried context does not depend on one.
 BOOST_AUTO_TEST_CASE(where_a_collector_is_told_of_runs_a_job_finds_its_own_span_and_its_pushes_carry_it_on) {
   Told told("[otlp]\nendpoint = \"http://127.0.0.1:9\"\npropagation = \"child\"\n");
   told.push("TellContext", "[\"" + told.path + "\",2]",

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// The situation after a machine was cloned while it ran: one half of it is here, the test plays the other.
+// The situation after a machine was cloned while it ran.  One of the two runs here, and the test plays the other.
 
 int scoreboards_in(const BroodProcess& brood) {
   int count = 0;
@@ -69,7 +69,7 @@ struct Busy {
   void another_beats() { redis.command({"HSET", identity, "brood_token", "0123456789abcdef"}); }
 };
 
-// A supervisor of this boot and this pid namespace that does not exist, and holds a job.
+// A supervisor of this boot and this pid namespace that does not exist, but holds a job.
 struct Absent {
   explicit Absent(const BroodProcess& heir) : identity(Identity::of_this_process()) {
     long pid_max = 0;
@@ -134,7 +134,7 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_under_whose_name_another_beats_gives_way_an
   BOOST_TEST(times_logged(brood, "workers_not_recovered") == 0U);
   BOOST_TEST(scoreboards_in(brood) == 0);
 
-  // Its successor has a name of its own, and leaves the other's job alone.
+  // Its successor has its own name, and leaves the other's job alone.
   brood.start();
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("processes") == 2; }, 20s), brood.log_tail());
   BOOST_TEST(!within(3s, [&] { return times_logged(brood, "supervisor_dead") > 0; }), brood.log_tail());
@@ -142,7 +142,7 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_under_whose_name_another_beats_gives_way_an
   BOOST_TEST(ledger.runs().size() == 1U);
 }
 
-// It had no time to give way.
+// The supervisor had no time to give way.
 BOOST_FIXTURE_TEST_CASE(who_starts_after_a_clone_was_killed_leaves_its_jobs_to_the_other, Busy) {
   brood.signal(SIGSTOP);
   another_beats();
@@ -157,7 +157,7 @@ BOOST_FIXTURE_TEST_CASE(who_starts_after_a_clone_was_killed_leaves_its_jobs_to_t
 }
 
 BOOST_FIXTURE_TEST_CASE(who_was_told_to_stop_and_gives_way_has_stopped, Busy) {
-  brood.signal(SIGSTOP);  // so that no beat of its own reports it sooner
+  brood.signal(SIGSTOP);  // so that its own beat does not report that sooner
   another_beats();
   brood.term();
   brood.signal(SIGCONT);

@@ -39,7 +39,7 @@ struct GrowingFleet {
     return run_brood({"restart"}, brood.environment());
   }
 
-  // As a client with the same configuration does, to one shard after the other.
+  // Pushes as a client with the same configuration does, to one shard after the other.
   void push(int count, int milliseconds = 1) {
     std::string lines;
     for (int i = 0; i < count; ++i, ++pushed)

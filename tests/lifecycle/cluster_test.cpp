@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_fleet_works_in_a_cluster_and_keeps_to_the_slots_of_its_sh
   BroodProcess brood({.workers = 2, .config = config_of(cluster, 4)});
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
 
-  // One after the other, they go to each shard.
+  // Pushed one after the other, they go to different shards.
   for (const char* when : {"0s", "0s", "0s", "0s", "1s", "1s"}) {
     static int id = 0;
     const CommandResult pushed = run_brood(
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_was_killed) {
   fleet.judge(2);
 }
 
-// A supervisor that looks only now and then still takes the stopped node for the master.
+// A supervisor that looked only now and then would still take the stopped node for the master.
 BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stands_still_soon_after) {
   Fleet fleet(1);
   RedisServer& first = fleet.owner();
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stand
   const std::chrono::milliseconds took = fleet.time_until_work(second);
   BOOST_TEST_MESSAGE("after both: " << took.count() << " ms");
   BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
-  // A worker that still waited there would get a job that others have by now: the node answers before it hears that it
+  // A worker that still waited there would get a job that others have by now.  The node answers before it hears that it
   // is no longer the master, and this fleet does not wait for a replica's confirmation.
   fleet.all_go_on();
   second.resume();
@@ -238,7 +238,7 @@ BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_a_master_that_stands_still_are_to
   first.resume();
 }
 
-// As in the guide: with the shard in front of each pattern, and the key that is never written.
+// As described in the guide: with the shard in front of each pattern, and the key that is never written.
 BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_front_of_their_keys) {
   RedisCluster cluster({.replicas_of_each = 0});
   std::ifstream users(BROOD_SOURCE_DIR "/etc/redis-users.acl");

@@ -224,7 +224,7 @@ BOOST_AUTO_TEST_CASE(the_configuration_of_sidekiq_is_translated_and_the_result_c
   BOOST_TEST(text_of_file(directory / "err").find("3 settings have a counterpart") != std::string::npos);
   BOOST_TEST(shell("$BROOD run -C " + into + " --check >'" + (directory / "out") + "' 2>&1") == 0,
              text_of_file(directory / "out"));
-  // The same file in the place of a brood.toml.
+  // The same file given as a brood.toml.
   BOOST_TEST(shell("$BROOD run -C " + from + " --check 2>'" + (directory / "err") + "'") == 78);
   BOOST_TEST(text_of_file(directory / "err").find("brood import ") != std::string::npos);
   BOOST_TEST(shell("printf 'a: [b' | $BROOD import - 2>'" + (directory / "err") + "'") == 78);

@@ -1,4 +1,4 @@
-// Jobs that write down what they were given besides their arguments, and pass it on.
+// Jobs that record what they receive besides their arguments, and pass it on.
 #include <brood/ambient.hpp>
 #include <brood/job.hpp>
 #include <fstream>
@@ -7,7 +7,7 @@
 
 struct TellContext {
   std::string path;
-  int further = 0;  // jobs to enqueue, each from the one before
+  int further = 0;  // jobs to enqueue, each from the previous one
 
   void perform() {
     std::ofstream(path, std::ios::app) << brood::ambient::get("tenant").value_or("-") << "|"

@@ -38,7 +38,7 @@ struct Site {
   }
 };
 
-// `pattern` is the answer with # for each number that no test can know; the rest is literal.
+// `pattern` is the expected answer, with # for each number that a test cannot know.
 void expect(const ControlAnswer& answer, const std::string& pattern) {
   static const std::regex special(R"([.{}\[\]\\*+?|()^$])"), number("#");
   const std::string escaped = std::regex_replace(pattern, special, R"(\$&)");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(the_log_is_opened_anew_by_all_without_a_restart) {
   BOOST_TEST(refused.errors.find("Is a directory; the old file is written on") != std::string::npos, refused.errors);
 }
 
-// If several run in one directory.
+// Matters if several supervisors run in one directory.
 BOOST_AUTO_TEST_CASE(the_configuration_chooses_the_supervisor) {
   RedisServer redis;
   const auto home = std::make_shared<TemporaryDirectory>();

@@ -23,7 +23,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Has this process's pid, so the command line takes it for a living supervisor; the test chooses its answers.
+// A supervisor whose answers the test chooses.  It has this process's pid, so the command line takes it for a living
+// one.
 class FakeSupervisor {
  public:
   FakeSupervisor(const std::string& directory, const std::string& nonce, ControlSocket::Handler handler)
@@ -109,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_that_refuses_or_hangs_up_is_named_and_the_othe
   BOOST_TEST(refused.status == 69);
   BOOST_TEST(refused.errors == "brood kill: supervisor " + std::to_string(getpid()) + ": not now\n");
 
-  // Its socket exists and no process listens.
+  // A socket on which no process listens.
   const std::string deaf = "host:" + std::to_string(getpid()) + ":bbbbbbbbbbbb";
   const Scoreboard scoreboard = Scoreboard::create(runtime.path(), deaf, 1);
   BOOST_TEST(kill_command(runtime).errors.find("No such file") != std::string::npos);

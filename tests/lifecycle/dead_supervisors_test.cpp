@@ -55,7 +55,7 @@ struct Inheriting : Recovering {
   }
 };
 
-// A process that stands for a worker of the dead supervisor, or of the one with this pid; 0: of none.
+// A process that stands for a worker of the supervisor with this pid, by default the dead one; 0: of no supervisor.
 class SomeProcess {
  public:
   explicit SomeProcess(pid_t supervisor = 99) {
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_takeover_waits_for_living_workers_and_hands_over_each_dea
   living.end();
   test.handle();
   BOOST_TEST((test.recovery.fields_of(test.dead.identity.name) == std::set<std::string>{"1.11"}));
-  test.handle();  // the jobs wait for the result for the known worker
+  test.handle();  // the jobs wait for the outcome of the known worker
   test.answer(1);
   BOOST_TEST((test.diary.lines() == Lines{"full 10", "full 11"}));
   BOOST_TEST(std::filesystem::exists(test.file()));
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_signalled_that_the_dead_supervisor_cannot_be_pro
 
   BOOST_TEST(of_another.is_running());
   BOOST_TEST(bystander.is_running());
-  // Nor do they keep the dead supervisor's jobs in flight forever.
+  // These processes do not keep the dead supervisor's jobs in flight forever either.
   while (!test.recovery.is_idle()) test.answer(1);  // one child for both, or one each
   std::string recovered;
   for (const std::string& line : test.diary.lines()) recovered += line + "\n";
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_signalled_that_the_dead_supervisor_cannot_be_pro
     BOOST_TEST(recovered.find(incarnation) != std::string::npos, recovered);
 }
 
-// Its supervisor had so low a limit itself that its jobs' marks name no supervisor.
+// Its supervisor had so low a limit that its jobs' marks name no supervisor.
 BOOST_AUTO_TEST_CASE(a_process_that_may_be_a_worker_is_waited_for_and_not_killed) {
   Inheriting test;
   Scoreboard board = Scoreboard::create(test.runtime.path(), test.dead.identity.name, 1);

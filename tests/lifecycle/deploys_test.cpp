@@ -1,4 +1,4 @@
-// A generation keeps the files that it has loaded, whatever a deploy does to them; the next restart loads the files
+// A generation keeps the files that it has loaded, whatever a deploy does to them.  The next restart loads the files
 // that are there then.
 #include <boost/test/unit_test.hpp>
 
@@ -59,7 +59,7 @@ struct Machine {
     }
     lead(directory / "current", directory / "releases/1");
   }
-  // Starts as a user does whose shell is in `current`.
+  // Starts brood as a user whose shell is in `current`.
   void start_in_current() {
     start({.libraries = {"libjobs.so"},
            .arguments = {"-C", "brood.toml"},
@@ -74,7 +74,7 @@ struct Machine {
       return now.size() == 1 && now != before;
     }));
   }
-  // A job's report on the code that runs it.
+  // A job's report about the code that runs it.
   std::string run(const std::string& job_class = "Versioned") {
     const std::string before = text_of_file(ran);
     enqueue(redis, {payload_text(job_class, "[\"" + ran + "\"]")});

@@ -265,14 +265,14 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_not_taken_out) {
   BOOST_TEST(eventually([&] { return shards.all_done(); }, 20s), brood.log_tail());
 }
 
-// A client without the new configuration goes on pushing there while the workers are replaced.
+// A client without the new configuration still pushes there while the workers are replaced.
 BOOST_AUTO_TEST_CASE(jobs_that_come_during_the_roll_bring_the_old_workers_back) {
   ShardedLedger shards(2);
   BroodProcess brood(shards.with_workers(2, "[restart]\ncanary = true\ncanary_watch = \"1h\"\n"));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   shards.push(0, 6, 1'000);  // once a second the runs of the old workers are noted
   BOOST_REQUIRE(eventually([&] { return shards.all_done(); }));
-  // The new workers are watched for as long as they have such a job.
+  // The new workers are watched as long as they have such a job.
   const auto go_on = [&] {
     if (shards.servers[0].size_of("queue:default") < 2) shards.push(0, 1, 3'000);
   };

@@ -30,7 +30,7 @@ CommandResult dump(const BroodProcess& brood, std::vector<std::string> arguments
 
 bool holds(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-// A job that may run longer than the timeout of its class, for a slow machine.
+// A job with a longer timeout than its class, for a slow machine.
 std::string stubborn(long number) { return payload_text("Stubborn", "[600000]", number, "\"timeout\":600"); }
 
 char state_of(pid_t pid) {
@@ -40,7 +40,7 @@ char state_of(pid_t pid) {
   return info.si_code == CLD_STOPPED ? 'T' : 'Z';
 }
 
-// A process that a scoreboard names as a worker although it is none.  It has a worker's mark.
+// A process that a scoreboard lists as a worker although it is none.  It has a worker's mark.
 class FakeWorker {
  public:
   FakeWorker(Scoreboard& board, int slot, const std::function<void()>& body) : pid_(check("fork", fork())) {
@@ -77,8 +77,8 @@ BOOST_AUTO_TEST_CASE(a_dump_shows_what_every_worker_calls_and_all_go_on) {
   const std::vector<pid_t> workers = brood.workers();
 
   for (int round = 0; round < 5; ++round) {
-    // The dump leaves out a worker that a busy machine delays by two seconds, and a job that is only about to be called
-    // is not in its stack.
+    // A dump omits a worker that a busy machine delays by two seconds, and shows no job that is only about to be
+    // called.  So try again.
     CommandResult result;
     const auto shows_both = [&] {
       result = dump(brood);
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_has_taken_the_handler_away_is_not_stoppe
   const CommandResult result = run_brood({"dump"}, {{"RUNTIME_DIRECTORY", runtime.path()}});
 
   BOOST_TEST(result.status == 75);
-  BOOST_TEST((std::chrono::steady_clock::now() - begun < 7s));  // it waits for all of them together
+  BOOST_TEST((std::chrono::steady_clock::now() - begun < 7s));  // waits for all of them together
   const std::size_t first = result.output.find("was not asked: its job has replaced the signal handler");
   BOOST_TEST_REQUIRE(first != std::string::npos, result.output);
   BOOST_TEST(result.output.find("was not asked", first + 1) != std::string::npos, result.output);

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(with_nothing_configured_a_private_redis_is_started_and_foun
   BOOST_TEST(alone.redis_server() > 0);
 }
 
-// Its Redis starts later than the workers; they wait in it as soon as it is there.  Takes the best of several starts,
+// Its Redis starts later than the workers.  They wait in it as soon as it is there.  Takes the best of several starts,
 // since other work on this machine may delay any of them.
 BOOST_AUTO_TEST_CASE(the_first_job_after_a_start_begins_at_once) {
   std::chrono::nanoseconds least = 1h;
@@ -179,7 +179,7 @@ class SlowDisk {
   TemporaryDirectory directory_;
 };
 
-// How many of the pushes confirmed within 4 s a kill -9 of the server loses, on a disk that has become slow.
+// The number of pushes, confirmed within 4 s, that a kill -9 of the server loses on a disk that has become slow.
 std::int64_t lost_by_a_kill(const std::string& config) {
   const SlowDisk disk;
   const Alone alone({.workers = 1, .config = config, .environment = disk.environment()});
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(what_it_has_answered_survives_its_kill_also_on_a_slow_disk)
   BOOST_TEST(lost_by_a_kill("") <= 0);
 }
 
-// The disk above must be slow enough to show a loss.  A kill may come at a moment when nothing is delayed.
+// Proves that the disk above is slow enough to show a loss.  A kill may come at a moment when nothing is delayed.
 BOOST_AUTO_TEST_CASE(with_everysec_a_kill_on_a_slow_disk_loses_what_the_documents_say) {
   std::int64_t lost = 0;
   for (int kills = 0; kills < 8 && lost <= 0; ++kills) lost = lost_by_a_kill("[redis]\nappendfsync = 'everysec'\n");

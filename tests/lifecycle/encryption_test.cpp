@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(an_encrypted_argument_is_in_clear_in_the_job_and_nowhere_el
     BOOST_TEST(tells(record, "no money"), record);
     const std::string listed = vault.command({"retries", "list"}).output;
     BOOST_TEST(tells(listed, "[encrypted data]"), listed);
-    // Sends the same bytes once more.
+    // The retry sends the same bytes again.
     make_retries_due(vault.redis);
     std::string later;
     BOOST_REQUIRE(vault.comes([&] { return !(later = vault.retry()).empty() && later != record; }));
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_job_passes_on_what_it_was_given_and_middleware_may_change
   Vault vault;
   vault.push("Charge", "pass on");
   BOOST_TEST(vault.comes([&] { return vault.said("passed on " + number + " 737"); }));
-  // The same payload with another member, at which the middleware changes it.
+  // The same payload with another member, which makes the middleware change it.
   const Payload stored = Payload::parse(vault.stored("changed"));
   enqueue(vault.redis, {stored.with({{"marked", "1"}}).text()});
   BOOST_TEST(vault.comes([&] { return vault.said("changed " + number + " 737 told"); }));
@@ -258,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   vault.push("Charge", "pay");
   const std::vector<pid_t> workers = vault.brood->workers();
   BOOST_REQUIRE(vault.comes([&] { return vault.said("pay " + number + " 737") && no_job_is_left(vault.redis); }));
-  // Once it has repaired what the job left behind, and has reached the same point with the next one.
+  // Measured after it has repaired what the job left behind, at the same point of the next job.
   vault.push("Charge", "again");
   BOOST_REQUIRE(vault.comes([&] { return vault.said("again " + number + " 737") && no_job_is_left(vault.redis); }));
   BOOST_TEST(vault.brood->workers() == workers, boost::test_tools::per_element());
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_has_decrypted_leaves_no_core_file) {
   BOOST_TEST(!tells(vault.brood->log(), number), vault.brood->log_tail());
 }
 
-// Calls the hook on the job itself, which is made of its arguments.
+// Calls the hook on the job itself, which is built from its arguments.
 BOOST_AUTO_TEST_CASE(an_orphan_s_hook_is_given_what_was_encrypted) {
   Vault vault;
   vault.push("Charge", "hang");

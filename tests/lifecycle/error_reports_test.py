@@ -433,7 +433,7 @@ queue = 15
             if i % 10 == 9:  # more at once than the queue takes would be too many for each service
                 eventually("they are sent", lambda sent=min(i + 1, 20): len(works.taken) == sent)
         eventually("twenty were refused", lambda: running.metric("brood_error_reports_lost_total", 'service="sentry"', 'reason="refused"') == 20)
-        # Fifteen wait; how many more were under way when the others came depends on the moment.
+        # Fifteen wait.  How many more were under way when the others came depends on the moment.
         eventually("the queue is full", lambda: running.metric("brood_error_reports_lost_total", 'service="honeybadger"', 'reason="queue"') >= 1)
         self.assertEqual(running.metric("brood_error_reports_total", 'service="webhook"'), 20)
         self.assertEqual(running.metric("brood_failures_in_digests_total"), 10)

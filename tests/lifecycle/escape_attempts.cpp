@@ -1,4 +1,5 @@
-// More ways out of a sandbox: those without files and sockets, which every sandbox must close, and those by files.
+// More attempts to leave a sandbox: those without files and sockets, which every sandbox must refuse, and those by
+// files.
 #include "tests/lifecycle/escape_attempts.hpp"
 
 #include <fcntl.h>
@@ -36,7 +37,7 @@ bool opens(const std::string& path, int flags) {
   return file >= 0;
 }
 
-// In a process of its own, whose end undoes the attempt.
+// Runs in a separate process, whose end undoes the attempt.
 bool in_child(const std::function<bool()>& attempt) {
   const pid_t child = fork();
   if (child == 0) _exit(attempt() ? 0 : 1);
@@ -67,7 +68,7 @@ std::vector<Mapping> mappings() {
 bool is_scoreboard(const Mapping& one) { return one.path.find(".scoreboard") != std::string::npos; }
 bool is_scratch(const Mapping& one) { return one.path.find("brood-scratch-record") != std::string::npos; }
 
-// By a mapping other than its own scratch record.
+// Uses a mapping other than its own scratch record.
 bool shares_memory() {
   for (const Mapping& one : mappings()) {
     if (one.shared && one.writable && !is_scratch(one)) return true;

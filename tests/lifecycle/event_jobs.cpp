@@ -1,5 +1,5 @@
-// Writes every event of its worker into the file $EVENTS_LEDGER, a line each: event, which handler, pid.  EVENTS_FAULT
-// makes one of them fail, in this way: "startup throws", "beat crashes", "exit hangs", "fork forks".
+// Writes every event of its worker into the file $EVENTS_LEDGER, a line each: event, handler, pid.  EVENTS_FAULT makes
+// one of them fail, such as "startup throws", "beat crashes", "exit hangs", "fork forks".
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ void sleep_a_little() { std::this_thread::sleep_for(std::chrono::milliseconds(2)
 void go_wrong(const std::string& event) {
   const std::string fault = variable("EVENTS_FAULT");
   if (!fault.starts_with(event + " ")) return;
-  // Once, if a file is named.
+  // Only once, if this variable names a file.
   const std::string once = variable("EVENTS_FAULT_ONCE");
   if (!once.empty() && unlink(once.c_str()) != 0) return;
   if (fault == event + " throws") throw std::domain_error("a wrong " + event);

@@ -30,7 +30,7 @@ Events operator+(Events some, const Events& more) {
   return some;
 }
 
-// A worker beats again after ten seconds, which a busy machine may reach within the test.
+// Without later beats: a worker beats again after ten seconds, which a busy machine may reach within the test.
 Events with_first_beat_alone(const Events& events) {
   Events some;
   for (const std::string& event : events) {
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(a_worker_beats_between_jobs_and_when_its_wait_ends) {
         return listened.count("beat.b") == 2;
       },
       60s));
-  // While idle, only the end of its wait.
+  // When it is idle, only the end of its wait lets it beat.
   BOOST_TEST(eventually(
       [&] {
         for (const RedisClient& client : RedisClient::of(listened.redis, "brood-worker-"))
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(a_copy_of_the_worker_that_comes_back_from_a_handler_is_none
   }
 }
 
-// For example a database that is not up yet: no operator has to fix that.
+// For example because a database is not up yet, which no operator has to fix.
 BOOST_AUTO_TEST_CASE(a_startup_that_throws_is_tried_again_until_it_does_not) {
   TemporaryDirectory directory;
   const std::string once = directory / "once";
@@ -279,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_startup_that_throws_for_long_is_tried_less_and_less_often
   BOOST_TEST(listened.brood->wait_exit().value_or(-1) == 0);
 }
 
-// As a startup that throws: it may need something that is not there yet.
+// Like a startup that throws: it may need something that is not there yet.
 BOOST_AUTO_TEST_CASE(a_startup_that_crashes_again_and_again_ends_no_supervisor_either) {
   Listened listened{BroodOptions{.workers = 1}, "startup crashes"};
   BOOST_TEST(listened.happens("startup.a", 6));

@@ -1,4 +1,4 @@
-// Jobs that may come too late to begin, and record what became of them.
+// Jobs that may expire before they begin, and record what happened to them.
 #include <brood/job.hpp>
 #include <chrono>
 #include <fstream>
@@ -21,7 +21,7 @@ struct Fresh {
   void on_expired(const brood::JobInfo& job) { tell(path, "expired " + tag + " " + std::string(job.queue)); }
 };
 
-// The same in a process of its own.
+// The same in a separate process.
 struct FreshApart {
   static constexpr brood::JobOptions options{.isolation = brood::Isolation::process};
   std::string path;

@@ -27,7 +27,7 @@ std::int64_t now_ms() {
       .count();
 }
 
-// Pushed a minute ago, and visible only now.
+// A job that was pushed a minute ago and becomes visible now.
 std::string late_payload(const std::string& job_class, const std::string& args, int number, const std::string& more) {
   return R"({"class":")" + job_class + R"(","args":)" + args + R"(,"retry":true,"queue":"default","jid":"late)" +
          std::to_string(number) + R"(","created_at":1795237000000,"enqueued_at":)" + std::to_string(now_ms() - 60'000) +
@@ -61,7 +61,7 @@ struct Expiring {
     return run_brood(words, environment);
   }
   std::size_t logged(const std::string& event) const { return times_logged(brood, event); }
-  // Waits in Redis for a job.
+  // Whether a worker waits in Redis for a job.
   bool somebody_waits() {
     const std::vector<RedisClient> workers = RedisClient::of(redis, "brood-worker");
     return std::any_of(workers.begin(), workers.end(), [](const RedisClient& worker) { return worker.is_blocked; });
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_comes_too_late_does_not_run_and_its_hook_does) {
   const std::string metrics = expiring.command({"status", "--format", "prometheus"}).output;
   BOOST_TEST(has(metrics, "brood_jobs_expired_total{"), metrics);
   BOOST_TEST(has(metrics, R"(class="Fresh"} 1)"), metrics);
-  // It counts as processed, like every ended job, and none has failed.
+  // An expired job counts as processed, like every ended job, and not as failed.
   BOOST_TEST(expiring.comes([&] { return expiring.redis.get("stat:processed").value_or("") == "8"; }));
   BOOST_TEST(expiring.redis.get("stat:failed").value_or("0") == "0");
 }
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(retries_and_requeues_do_not_restart_the_clock) {
   BOOST_TEST(expiring.lines().size() >= 2u);
 }
 
-// A job in an unserved queue holds the lock.  Each time the waiting job tries to take it, it leaves the schedule.
+// A job in an unserved queue holds the lock.  The waiting job leaves the schedule each time it tries to take the lock.
 BOOST_AUTO_TEST_CASE(a_job_that_waits_for_its_turn_expires_when_it_would_have_at_first) {
   Expiring expiring;
   const std::string another = payload_text("Fresh", "[]", 2, R"("unique_lock":"lock","unique_until":"done")");

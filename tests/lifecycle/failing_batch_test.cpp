@@ -11,7 +11,7 @@
 #include "tests/support/ledger.hpp"
 #include "tests/support/storm.hpp"
 
-// Jobs that fail are settled by the batch, as good ones are.  Whatever ends their worker before that, each is charged
+// Jobs that fail are settled with their batch, as good jobs are.  If their worker ends before that, each is charged
 // once, for its own failure.
 using namespace brood;
 using namespace std::chrono_literals;
@@ -24,14 +24,14 @@ BroodOptions options(int workers) {
           .config = "poll_interval = \"24h\"\n"};  // no retry comes due meanwhile
 }
 
-// All jobs are there before the first is taken.
+// Pushes all jobs before the first is fetched.
 void enqueue_at_once(RedisServer& redis, const std::vector<std::string>& payloads) {
   enqueue(redis, payloads, "aside");
   redis.command({"RENAME", "queue:aside", "queue:default"});
 }
 
 struct Records {
-  std::map<std::string, int> error_classes;  // how many jobs have failed with it
+  std::map<std::string, int> error_classes;  // number of jobs that failed with it
   std::set<std::string> jids;
   int charged_twice = 0, said_to_have_crashed = 0;
 };
@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(failing_jobs_amid_kills_of_workers_and_supervisors_are_lost
   BOOST_TEST(by_kill <= static_cast<int>(killed.size()));
   BOOST_TEST(records.error_classes["std::runtime_error"] == jobs - by_kill);
   BOOST_TEST(records.said_to_have_crashed == by_kill);
-  // Jobs that ran when their supervisor died, and their workers with it, run again; no others do.
+  // Only jobs that ran when their supervisor died, and their workers with it, run again.
   int begun_again = 0;
   for (const auto& [id, times] : ledger.begun()) begun_again += times - 1;
   BOOST_TEST(begun_again <= workers * supervisors_killed);

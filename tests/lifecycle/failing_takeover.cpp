@@ -1,5 +1,5 @@
-// Preloaded into a program that takes over: it fails in the middle of the takeover, where a supervisor makes its loop,
-// or delays there.  Not preloaded into the next program.
+// Preloaded into a program that takes over.  It fails, or is delayed, in the middle of the takeover, where a supervisor
+// makes its loop.  It is not preloaded into the next program.
 
 #include <dlfcn.h>
 #include <sys/signalfd.h>
@@ -28,7 +28,7 @@ int overflow(int depth) {
 
 }  // namespace
 
-// Reports when it may be signalled, before the supervisor can receive signals.
+// Reports the moment at which the process may be signalled, before the supervisor can receive signals.
 extern "C" int uv_loop_init(void* loop) {
   if (std::strcmp(how, "waits") == 0) {
     constexpr char said[] = "the takeover waits\n";

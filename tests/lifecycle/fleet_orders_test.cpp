@@ -27,7 +27,7 @@ struct Site {
     BOOST_REQUIRE(eventually([&] { return redis.size_of("brood:processes") == 1; }, 30s));
     identity = redis.smembers("processes")[0];
   }
-  // As from another machine: sees nothing of this one.
+  // Runs a command as if on another machine: it sees nothing of this one.
   CommandResult tell(std::vector<std::string> words) const {
     words.insert(words.end(), {"--redis", redis.url()});
     return run_brood(words, {{"RUNTIME_DIRECTORY", "/nowhere"}});
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(without_redis_a_kill_says_what_it_does_not_know) {
              result.errors);
 }
 
-// Both at once: the surplus worker finishes, and the quiet stays.
+// Both orders come at once: the surplus worker finishes, and the quiet stays.
 BOOST_AUTO_TEST_CASE(a_quiet_that_comes_with_a_scale_leaves_as_many_workers_as_it_says) {
   Site site(4);
   site.redis.command({"LPUSH", site.identity + "-signals", R"(brood ["scale","2","default"])", "TSTP"});
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(supervisors_of_other_machines_are_scaled) {
   BOOST_TEST(has("4"), site.brood.log_tail());
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "order_not_carried_out") == 1; }, 30s),
              site.brood.log_tail());
-  // Refused there, which the command and the log tell.
+  // The supervisor refuses this, which the command and the log report.
   const CommandResult refused = site.tell({"scale", "10001", "--all"});
   BOOST_TEST(refused.status == 78);
   BOOST_TEST(refused.errors.find("scale takes a number from 1 to") != std::string::npos, refused.errors);

@@ -1,4 +1,4 @@
-// `brood restart --all`: supervisors of one Redis, as on several hosts, are restarted one after the other.
+// `brood restart --all` restarts supervisors of one Redis, as on several hosts, one after the other.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
@@ -56,7 +56,7 @@ struct Host {
                                std::filesystem::copy_options::overwrite_existing);
     std::filesystem::rename(library + ".new", library);
   }
-  // When the log had these events, as it spells times.
+  // The times of these events, as spelled in the log.
   std::vector<std::string> times_of(const std::string& event) const {
     std::vector<std::string> times;
     std::istringstream log(brood->log());
@@ -71,13 +71,13 @@ struct Fleet {
   RedisServer redis;
   std::vector<std::unique_ptr<Host>> hosts;
 
-  // One host of each queue, in the order of their turns.
+  // One host for each queue, in the order of their turns.
   explicit Fleet(const std::vector<std::string>& queues) {
     for (const std::string& queue : queues) hosts.push_back(std::make_unique<Host>(redis, queue));
     std::sort(hosts.begin(), hosts.end(),
               [](const auto& one, const auto& other) { return one->brood->pid() < other->brood->pid(); });
   }
-  // As from another machine: nothing of this one is seen.
+  // Runs a command as if on another machine: it sees nothing of this one.
   CommandResult tell(std::vector<std::string> words) const {
     words.insert(words.end(), {"--redis", redis.url()});
     return run_brood(words, {{"RUNTIME_DIRECTORY", "/nowhere"}, {"SUDO_USER", ""}});
@@ -104,14 +104,14 @@ BOOST_AUTO_TEST_CASE(supervisors_restart_one_after_the_other) {
   for (const auto& host : fleet.hosts) {
     const auto begins = host->times_of("restart_begins"), ends = host->times_of("restart_ended");
     BOOST_REQUIRE_MESSAGE(begins.size() == 1 && ends.size() == 1, host->brood->log_tail());
-    BOOST_TEST(begins[0] > before);  // the one before has ended
+    BOOST_TEST(begins[0] > before);  // the previous one has ended
     before = ends[0];
     BOOST_TEST(says(host->brood->log(), "verb=restart by=Redis giver="), host->brood->log_tail());
     BOOST_TEST(says(fleet.redis.hget(host->identity, "brood_state").value_or(""), "\"generation\":2"));
   }
   BOOST_TEST(!fleet.redis.get("brood:fleet_lease").has_value());
 
-  // They are new already, and one that is ordered alone is restarted again.
+  // They are new already.  An order to a single one restarts it again.
   const CommandResult again =
       fleet.tell({"restart", "--all", "--json", "--loaded-before", before.substr(0, 11) + "00:00:00Z"});
   BOOST_TEST(again.status == 0, again.errors);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(the_first_canary_that_is_taken_back_stops_it) {
     push(50);
     BOOST_REQUIRE(eventually([&] { return no_job_is_left(fleet.redis); }, 30s));
   }
-  const auto until = std::chrono::steady_clock::now() + 1100ms;  // a look at what they did comes each second
+  const auto until = std::chrono::steady_clock::now() + 1100ms;  // the results of jobs are looked at every second
   BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() > until; }));
   (*second)->install("roll_jobs_that_crash");
 
@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_that_dies_meanwhile_stops_it_and_a_second_comm
   BOOST_TEST(says(result.errors, "its heartbeat has ended"), result.errors);
   BOOST_TEST(fleet.restarts(1) == 0U);
 
-  // Its lease is given up, and the one that is gone has no turn.
+  // The lease is given up, and the dead supervisor has no turn.
   const CommandResult again = fleet.tell({"restart", "--all"});
   BOOST_TEST(again.status == 0, again.errors);
   BOOST_TEST(fleet.restarts(1) == 1U);

@@ -19,13 +19,13 @@ namespace {
 void check_nothing_is_left(RedisServer& redis) {
   BOOST_TEST(redis.size_of("brood:processes") == 0U);
   for (const std::string& key : redis.keys("brood:inflight:*")) {
-    // A tombstone, which answers a late BLMOVE of the dead and expires.
+    // Only tombstones are left, which answer a late BLMOVE of the dead and expire.
     BOOST_TEST(redis.command({"TYPE", key}).view().text() == "string", key);
     BOOST_TEST(redis.integer({"TTL", key}) > 0, key);
   }
 }
 
-// Scoreboards are not kept longer than they are needed.
+// The number of scoreboards: they are not kept longer than needed.
 int scoreboards_in(const TemporaryDirectory& home) {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator(home / "run"))
@@ -59,7 +59,7 @@ void check_dead_supervisors(std::shared_ptr<TemporaryDirectory> home_of_victim,
   BOOST_TEST(verdict.lost.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
   BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(workers));
-  BOOST_TEST(redis.size_of("retry") == 0U);  // their end was not seen, so no job is charged
+  BOOST_TEST(redis.size_of("retry") == 0U);  // their end was not observed, so no job is charged
   // The heir performs jobs before it removes the rest of the victim, and a stop does not wait for that.
   BOOST_TEST(eventually([&] { return heir.log().find("event=supervisor_inherited") != std::string::npos; }, 30s),
              heir.log_tail());
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_come_due_at_once_are_performed_once_by_a_fleet) {
   BOOST_TEST(redis.size_of("queue:default") == 0U);
 }
 
-// The cause was not seen: the machine is as likely as the job.
+// The cause was not observed: it may be the machine as well as the job.
 BOOST_AUTO_TEST_CASE(ten_kills_of_everything_under_load_lose_nothing_and_charge_nobody) {
   constexpr int jobs = 4000, workers = 4, kills = 10;
   RedisServer redis;

@@ -29,7 +29,7 @@ struct ThrowUncaught {
   void perform() noexcept { fail(); }
 };
 
-// The copy returns first.
+// The forked copy returns first.
 struct ForkAndReturn {
   void perform() {
     const pid_t copy = fork();

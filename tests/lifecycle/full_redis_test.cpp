@@ -24,7 +24,8 @@ std::string ledger_payload(const Ledger& ledger, int id, int milliseconds) {
 
 bool is_full(RedisServer& redis) { return redis.command({"SET", "refused", "x"}).view().is_error(); }
 
-// At its limit with noeviction, and a megabyte beyond what draining the queues will free: it stays full to the end.
+// Fills it to its limit with noeviction, and a megabyte beyond what draining the queues will free: it stays full to the
+// end.
 void fill(RedisServer& redis) {
   redis.command({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
   redis.command({"SET", "filling", std::string(2 << 20, 'x')});
@@ -147,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_se
   BroodProcess brood(redis, {.workers = 2});
   BOOST_REQUIRE(brood.wait_ready());
   redis.command({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
-  // So little that it evicts what it has just stored, again and again.
+  // So little memory that it evicts what it has just stored, again and again.
   const auto evicts_all_the_time = [&](long long limit) {
     redis.command({"CONFIG", "SET", "maxmemory", std::to_string(limit)});
     const long long evicted = redis.figure("stats", "evicted_keys");
@@ -163,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_evicts_what_workers_need_is_not_stormed_and_se
   const long long commands = redis.commands_processed();
   const std::string which(redis.command({"INFO", "commandstats"}).view().text());
   BOOST_TEST(commands / 5 < 1'000, commands << " commands\n"
-                                            << which << brood.log_tail());  // 60,000 a second were once seen
+                                            << which << brood.log_tail());  // 60,000 a second were once observed
   BOOST_TEST((brood.log().size() - said_before) / 5 < 20'000U, brood.log_tail());
 
   redis.command({"CONFIG", "SET", "maxmemory", "0"});

@@ -79,7 +79,7 @@ struct LeaveAlarm {
   void perform() { alarm(1); }
 };
 
-// Sets a timer that goes off once the next jobs have run for a while: by the clock of the machine, of their code or of
+// Sets a timer that expires once the next jobs have run for a while: by the clock of the machine, of their code or of
 // their process.
 struct LeaveTimer {
   void perform() {

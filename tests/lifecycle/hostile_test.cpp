@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(timers_and_limits_that_a_job_left_end_no_later_job) {
                                                                                     << brood.log_tail());
     BOOST_TEST(redis.size_of("retry") == 0U, left << arguments);
   }
-  // A stopped timer has left its library nothing that matters.
+  // The stopped timer has left nothing that matters to its library.
   BOOST_TEST(count(brood.log(), "event=worker_recycled") == 1, brood.log_tail());
   BOOST_TEST(brood.log().find("reason=timers") != std::string::npos, brood.log_tail());
 }
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_limit_a_job_has_lowered_for_good_is_replaced
   const TemporaryDirectory directory;
   BroodOptions options = one_worker();
   if (geteuid() == 0)
-    options.prefix = {"/usr/bin/setpriv", "--bounding-set=-sys_resource"};  // this right could raise limits again
+    options.prefix = {"/usr/bin/setpriv", "--bounding-set=-sys_resource"};  // which could raise limits again
   BroodProcess brood(redis, options);
   enqueue(redis, {payload_text("LeaveLimit", "[7,200,true]", 1)});
   enqueue(redis, {payload_text("Burn", "[\"" + (directory / "file") + "\",0]", 2)});
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(two_terms_of_one_sender_at_once_are_one_wish) {
   enqueue_ledger_jobs(redis, ledger.path(), 1, 1500);
   BOOST_REQUIRE(eventually([&] { return ledger.begun().size() == 1; }, 20s));
 
-  // Two that the kernel does not merge, at about the same time.
+  // Two signals that the kernel does not merge, at about the same time.
   brood.signal(SIGSTOP);
   brood.signal(SIGTERM);
   brood.signal(SIGINT);
@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(two_terms_of_one_sender_at_once_are_one_wish) {
   BOOST_TEST(ledger.has_done(1), brood.log_tail());
 }
 
-// A job that cannot go back to one queue must not keep the jobs of others in flight.
+// A job that cannot go back to its queue must not keep other jobs in flight.
 BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_only_its_own_recovery) {
   RedisServer redis;
   BroodOptions options = one_worker();
@@ -226,14 +226,14 @@ BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_only_its_own_recovery) {
   enqueue(redis, {payload_text("Sleep", "[60001]", 2)}, "good");
   BOOST_REQUIRE(eventually([&] { return count(brood.log(), "job_started") == 2; }, 20s));
   const std::vector<pid_t> children = children_of(brood.pid());
-  brood.signal(SIGSTOP);  // so that it refills nothing meanwhile
+  brood.signal(SIGSTOP);  // so that it does not refill meanwhile
   for (const pid_t child : children) kill(child, SIGKILL);
   brood.kill9();
   redis.command({"SET", "queue:bad", "no list"});
 
   brood.start();
 
-  // The new workers fetch it as soon as it is back.
+  // The new workers fetch the job as soon as it is back.
   BOOST_TEST(eventually(
                  [&] {
                    return redis.size_of("brood:processes") > 0 && count(brood.log(), "[60001]") == 0 &&

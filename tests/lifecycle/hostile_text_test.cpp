@@ -1,4 +1,4 @@
-// Foreign text in Redis, payloads and names, and the part of it that reaches a terminal.
+// Hostile text in Redis, payloads and names must not reach a terminal unchanged.
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
@@ -22,7 +22,7 @@ namespace {
 const std::string hostile = "x\x1b[31m\x07\r\x7f\u0085\u009b2J\u202e\u2066\u200e\u200f\u061cy";
 const std::string jid = "b4a577edbccf1d805744efa9";
 
-// The number of the first character in `text` that would control a terminal; empty if there is none.
+// The code of the first character in `text` that would control a terminal; empty if there is none.
 std::string acting(const std::string& text) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   for (std::size_t i = 0, bytes = 1; i < text.size(); i += bytes) {
@@ -41,7 +41,7 @@ std::string acting(const std::string& text) {
 
 std::string payload() {
   const std::string text = json_string(hostile);
-  // As a client may write it: only the escapes that JSON demands.
+  // As a client may write it, with only the escapes that JSON demands.
   return R"({"class":)" + text + R"(,"display_class":)" + text + R"(,"args":[)" + text + R"(],"jid":")" + jid +
          R"(","queue":)" + text + R"(,"tags":[)" + text + R"(],"created_at":1.5,"enqueued_at":1.5,"error_class":)" +
          text + R"(,"error_message":)" + text + R"(,"failed_at":1.5,"retry_count":0,"more":)" + text + "}";
@@ -99,7 +99,7 @@ void fill_with_names(RedisServer& redis) {
   redis.command({"ZADD", "brood:quarantined", "1", payload()});
 }
 
-// A worker of this machine: this very process, with a job.
+// Makes this process a worker of this machine, with a job.
 void occupy(Scoreboard& scoreboard) {
   SlotRecord& record = scoreboard.slot(0);
   record.pid = getpid();

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How often Redis was asked for each command, and when this was read.
+// The number of calls of each command in Redis, and when they were read.
 struct Calls {
   std::chrono::steady_clock::time_point at;
   std::map<std::string, std::int64_t> of;
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(sixteen_idle_shards_cost_at_most_22_commands_a_second) {
   ShardedLedger shards(16);
   const BroodProcess brood(shards.with_workers(workers));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // The first beats and looks come together, and the first sweeps, which scan, one after the other, three seconds
+  // The first beats and looks come together.  The first sweeps, which scan, come one after the other, three seconds
   // apart.
   const auto settled_at = std::chrono::steady_clock::now() + 50s;
   BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() > settled_at; }, 60s));
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(what_an_idle_supervisor_asks_does_not_grow_with_the_fleet) 
   const double of_five_hundred = commands_a_beat(redis, 1);
   BOOST_TEST_MESSAGE("commands with each heartbeat: " << of_one << " of one supervisor, " << of_twenty << " of 20, "
                                                       << of_five_hundred << " beside 500");
-  constexpr double more = 3;  // one that counts heartbeats, and now and then one that reads the list
+  constexpr double more = 3;  // one command counts heartbeats, and sometimes one reads the list
   BOOST_TEST(of_twenty <= of_one + more);
   BOOST_TEST(of_five_hundred <= of_one + more);
 }
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(tens_of_thousands_of_queues_are_looked_at_once_and_then_as_
 
   redis.command({"CONFIG", "RESETSTAT"});
   BOOST_REQUIRE(eventually([&] { return calls_of(redis).of["ping"] >= 2; }, 120s));  // two heartbeats later
-  // Only the workers themselves look now and then.
+  // Only the workers themselves look, now and then.
   BOOST_TEST(looked_at() <= 4 * 2 * queues);
   BOOST_TEST_MESSAGE("idle: " << looked_at() << " lists were looked at between two heartbeats");
 
@@ -173,5 +173,5 @@ BOOST_AUTO_TEST_CASE(tens_of_thousands_of_queues_are_looked_at_once_and_then_as_
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begun;
   BOOST_TEST_MESSAGE("busy: " << looked_at() << " lists were looked at for " << jobs << " jobs in " << took.count()
                               << " s");
-  BOOST_TEST(looked_at() <= jobs * queues / 4);  // each job cost all of them
+  BOOST_TEST(looked_at() <= jobs * queues / 4);  // otherwise each job would look at all of them
 }

@@ -1,4 +1,4 @@
-// brood's handling of everything that an exec keeps from the program that starts it.
+// How brood handles what an exec keeps from the program that starts it.
 #include <boost/test/unit_test.hpp>
 
 #include <signal.h>
@@ -155,7 +155,7 @@ os.rmdir(place))")});
   stops(brood);
 }
 
-// Nothing is printed into the next file opened, and jobs have no descriptor of the previous program.
+// Prints nothing into the next file that is opened, and gives jobs no descriptor of the previous program.
 BOOST_AUTO_TEST_CASE(closed_and_open_descriptors_of_the_program_before_reach_no_job) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1, .prefix = after(R"(

@@ -18,7 +18,7 @@
 #include "tests/support/fleet_view.hpp"
 #include "tests/support/ledger.hpp"
 
-// What tests of upgrades share.
+// The common parts of tests of upgrades.
 namespace brood::upgrade_tests {
 
 using namespace std::chrono_literals;
@@ -56,7 +56,7 @@ struct Installed {
                                .program = program});
     BOOST_REQUIRE_MESSAGE(fetches(workers), brood->log_tail());
   }
-  // As a package does it: under another name, and then by rename.
+  // Installs as a package does: under another name, then renamed.
   void install() const {
     std::filesystem::copy_file(built, program + ".new", std::filesystem::copy_options::overwrite_existing);
     std::filesystem::rename(program + ".new", program);
@@ -66,7 +66,7 @@ struct Installed {
     chmod((program + ".new").c_str(), 0755);
     std::filesystem::rename(program + ".new", program);
   }
-  // The real program, but where it takes the supervisor's place this is done before.
+  // Installs the real program, with a script that runs this before it takes the supervisor's place.
   void install_with(const std::string& once_in_place) const {
     std::filesystem::copy_file(built, directory / "real", std::filesystem::copy_options::overwrite_existing);
     install_text("#!/bin/sh\nreal=" + (directory / "real") + "\nif [ $$ = " + std::to_string(brood->pid()) +

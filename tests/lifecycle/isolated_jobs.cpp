@@ -1,5 +1,4 @@
-// Jobs that each run in a process of their own, and some that do not.  They write down what they see, one write per
-// line.
+// Jobs that each run in a separate process, and some that do not.  They record what they see, one write per line.
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -36,7 +35,7 @@ void append(const std::string& path, const std::string& line) {
 
 bool is_there(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-int counter = 0;                    // how many jobs this process' memory has seen
+int counter = 0;                    // jobs that this process's memory has seen
 std::vector<int>* table = nullptr;  // made by a startup handler
 
 }  // namespace
@@ -79,7 +78,7 @@ struct Corrupt {
   }
 };
 
-// Throws; its hooks say in which process they run.
+// Throws; its hooks record in which process they run.
 struct Fail {
   std::string path;
   static constexpr brood::JobOptions options{.retry = 1, .isolation = brood::Isolation::process};
@@ -159,7 +158,7 @@ struct LeaveBehind {
       _exit(0);
     }
     wait(nullptr);
-    while (std::ifstream(path).peek() == EOF) std::this_thread::sleep_for(1ms);  // waits for the line, not the file
+    while (std::ifstream(path).peek() == EOF) std::this_thread::sleep_for(1ms);  // until the line is there
   }
 };
 

@@ -14,7 +14,7 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/file_text.hpp"
 
-// What tests of isolated jobs share.
+// The common parts of tests of isolated jobs.
 namespace brood::isolation_tests {
 
 using namespace std::chrono_literals;
@@ -61,7 +61,7 @@ struct Server {
   bool is_settled() {
     return eventually([&] { return redis.size_of("queue:default") == 0 && jobs_in_flight(redis) == 0; }, 20s);
   }
-  // Waits for the one entry of a set.
+  // Waits until the set has its only entry.
   std::string entry_of(const std::string& set) {
     BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of(set) == 1; }, 20s), brood.log_tail());
     return redis.zrange(set).front().first;

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(a_job_whose_process_is_killed_is_charged_and_runs_again) {
   BOOST_TEST(server.lines().size() == 1u);
 }
 
-// Whichever process is killed, its job has ended before it is retried.
+// Whichever process is killed, the job has ended before it is retried.
 BOOST_AUTO_TEST_CASE(a_job_has_ended_when_its_worker_or_its_forker_is_killed_and_it_is_charged) {
   for (const bool forker : {true, false}) {
     Server server;
@@ -134,13 +134,13 @@ BOOST_AUTO_TEST_CASE(a_worker_that_has_lost_its_forker_between_jobs_makes_room_a
   BOOST_TEST(!holds(server.brood.log(), "worker_crashed"), server.brood.log_tail());
 }
 
-// The worker finishes the job, as any whose supervisor is killed.
+// The worker finishes the job, like any worker whose supervisor is killed.
 BOOST_AUTO_TEST_CASE(an_isolated_job_outlives_its_supervisor_and_runs_once) {
   Server server;
   server.push("Linger", 1, server.with_path("\"" + server.path + ".go\""));
   const pid_t job = server.begun();
   server.brood.kill9();
-  // TERM comes with the supervisor's death, and is the job's to hear.
+  // TERM comes when the supervisor dies, and goes to the job.
   BOOST_TEST(server.has_lines(2));
   BOOST_TEST(server.lines()[1] == "stopping");
   BOOST_TEST(eventually([&] { return !process_exists(job); }));
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(a_stop_lets_an_isolated_job_wind_up_and_a_quiet_lets_it_go_
 
 BOOST_AUTO_TEST_CASE(what_a_worker_had_for_its_isolated_jobs_is_no_stray_when_it_is_killed) {
   Server server("", 6);
-  // Once all have loaded their libraries: what a worker starts before is not known to die with it.
+  // Waits until all have loaded their libraries: before that, what a worker starts is not known to die with it.
   BOOST_REQUIRE(eventually([&] { return holds(server.brood.log(), "event=ready"); }, 30s));
   const std::vector<pid_t> workers = server.brood.workers();
   for (const pid_t worker : workers) kill(worker, SIGKILL);

@@ -75,7 +75,7 @@ BOOST_AUTO_TEST_CASE(kills_of_jobs_processes_of_their_forkers_of_workers_and_of_
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped == std::vector<std::string>{}, boost::test_tools::per_element());
-  // Each killed worker, and each worker of a killed supervisor, may have had one ended job that was not noted yet.
+  // Each killed worker, and each worker of a killed supervisor, may have had one ended job that it had not noted yet.
   BOOST_TEST(static_cast<int>(verdict.doubled.size()) <= kills + 3 * kills / 8);
   BOOST_TEST_MESSAGE(jobs << " isolated jobs, " << verdict.doubled.size() << " done twice, seed " << dice.seed());
 }

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(isolated_jobs_do_not_draw_the_same_random_numbers) {
   for (const int word : {0, 1}) BOOST_TEST(word_of(server.lines()[0], word) != word_of(server.lines()[1], word));
 }
 
-// Its worker may have moved there after the copy was made.
+// Its worker may have moved there after the copy was forked.
 BOOST_AUTO_TEST_CASE(an_isolated_job_is_told_the_shard_that_it_came_from) {
   RedisServer first, second;
   TemporaryDirectory directory;

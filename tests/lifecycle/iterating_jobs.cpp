@@ -1,4 +1,4 @@
-// Iterable jobs that write down each item, `<item> <pid>`, one write per line.
+// Iterable jobs that record each item as `<item> <pid>`, one write per line.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,7 +50,7 @@ struct Walk {
   void on_stop() { append(path, "stop\n"); }
 };
 
-// Saves only when it must.  Throws at one item until a file exists.
+// Saves only when it must.  Throws at one item while a file is missing.
 struct WalkUnsaved {
   std::string path;
   int count = 0, milliseconds = 0;
@@ -65,7 +65,7 @@ struct WalkUnsaved {
   }
 };
 
-// Reports how often it is retried.
+// Records the number of its retries.
 struct WalkTwice {
   std::string path;
   int count = 0, milliseconds = 0;
@@ -78,7 +78,7 @@ struct WalkTwice {
   }
 };
 
-// Each item has enough time, but all together take longer.
+// Each item has enough time, but all items together take longer.
 struct WalkInTime {
   std::string path;
   int count = 0, milliseconds = 0;

@@ -38,7 +38,7 @@ struct Site {
     BOOST_REQUIRE_MESSAGE(brood->wait_ready(), brood->log_tail());
   }
 
-  // A job with items left, however slow this machine is, until the test has seen enough.
+  // Pushes a job with items left, however slow this machine is, until the test has seen enough.
   void walk_on() { walk(1'000'000, 3); }
   void enough() const { std::ofstream(path + ".enough") << "x"; }
 
@@ -70,10 +70,10 @@ struct Site {
   bool reaches(std::size_t items, std::chrono::milliseconds timeout = 60s) const {
     return eventually([&] { return done().size() >= items; }, timeout);
   }
-  // The job has ended, and nothing of it is left.
+  // Whether the job has ended and nothing of it is left.
   bool ends() {
-    // In the order in which a job moves, including an interruption: one that moves meanwhile is seen, or has already
-    // left its state.
+    // Looks in the order in which a job moves, including an interruption.  So a job that moves meanwhile is either
+    // seen, or has already left its state.
     const auto none_is_left = [&] {
       return waiting() == 0 && jobs_in_flight(redis) == 0 && waiting() == 0 && redis.keys("it-*").empty();
     };
@@ -88,7 +88,7 @@ struct Site {
   }
   std::size_t runs() const { return times_logged(*brood, "job_interrupted"); }
 
-  // Checks that each item was done, and none twice.
+  // Checks that each item was done once.
   void check_all_once(int count) const {
     BOOST_TEST(times().size() == static_cast<std::size_t>(count));
     BOOST_TEST(done().size() == static_cast<std::size_t>(count));
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(items_since_the_last_save_run_again_and_no_others) {
   const auto times = site.times();
   const auto all = static_cast<std::size_t>(times.rbegin()->first + 1);
   BOOST_TEST(times.size() == all);
-  BOOST_TEST(site.done().size() <= all + 1);  // plus the item in hand, if it had not been saved
+  BOOST_TEST(site.done().size() <= all + 1);  // and perhaps the item in hand, if it had not been saved
 }
 
 BOOST_AUTO_TEST_CASE(an_item_that_throws_is_retried_and_those_before_it_are_not) {
@@ -239,7 +239,7 @@ BOOST_AUTO_TEST_CASE(a_job_s_timeout_counts_from_its_last_item) {
   }
 }
 
-// A job in a sandbox cannot move its deadline.
+// A job in a sandbox cannot extend its deadline.
 BOOST_AUTO_TEST_CASE(in_a_sandbox_a_run_is_interrupted_uncharged_before_its_time_is_up) {
   Site site(1, "[worker]\ntimeout_grace = \"20s\"\n[classes.WalkInTimeApart.sandbox]\nnetwork = false\n" + log_jobs);
   site.walk(400, 10, "WalkInTimeApart");
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(an_item_that_takes_longer_than_the_job_s_timeout_is_the_las
   }
 }
 
-// As other clients may push them.
+// Other clients may push such jobs.
 BOOST_AUTO_TEST_CASE(jobs_that_were_pushed_without_an_id_have_cursors_of_their_own) {
   Site site(2);
   const auto walk = [&](const std::string& path) {

@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_beginning_of_an_id_will_do_when_no_other_begins_so) {
   BOOST_TEST(ambiguous.status == 64);
   BOOST_TEST(ambiguous.errors.find("may be any of abcd1111, abcd2222, abcd22223333") != std::string::npos,
              ambiguous.errors);
-  BOOST_TEST(brood_on(redis, {"dead", "delete", "abcd2222"}).status == 0);  // whole, though another begins like that
+  BOOST_TEST(brood_on(redis, {"dead", "delete", "abcd2222"}).status == 0);  // whole, though another begins so
   BOOST_TEST(listed(brood_on(redis, {"dead", "--json"})).size() == 2U);
   BOOST_TEST(brood_on(redis, {"dead", "delete", "abc"}).status == 75);  // too short to count as a beginning
   const CommandResult missing = brood_on(redis, {"dead", "delete", "abcd1111", "nobody"});
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(queues_are_listed_shown_paused_and_emptied) {
   BOOST_TEST(brood_on(redis, {"queues", "delete", "images", "--class", "Mail", "--yes"}).output == "1 job deleted\n");
   BOOST_TEST(brood_on(redis, {"queues", "delete", "images", jid(1)}).status == 0);
   BOOST_TEST(redis.size_of("queue:images") == 0U);
-  // Including jobs set aside beside it for a cap; a queue of such a name need not be one of those.
+  // Also empties the jobs that were set aside for a cap.  A queue with such a name need not be one of those.
   redis.command({"SADD", "brood:set_aside", "other@cap"});
   for (const char* name : {"other@cap", "other@host"}) {
     redis.command({"LPUSH", RedisKey(std::string("queue:") + name), payload_text("Zip", "[]", 9)});

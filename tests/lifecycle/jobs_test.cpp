@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(queues_in_strict_order_are_emptied_in_that_order) {
   }
 }
 
-// Their locks, and the jobs that wait for their ends, do not wait for it.
+// Their locks, and the jobs that wait for their ends, do not wait for the long job.
 BOOST_AUTO_TEST_CASE(what_has_ended_is_settled_before_a_job_begins_that_may_be_long) {
   Running running({.workers = 1});
   std::vector<std::string> payloads;

@@ -39,7 +39,7 @@ enum class Meddling {
   processes_deleted,
   queue_paused,
   master_demoted,
-  supervisor_stopped,  // for so long that the workers must begin nothing more
+  supervisor_stopped,  // so long that the workers must not begin anything more
 };
 constexpr int kinds_of_meddling = 6;
 
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(
   const auto began = std::chrono::steady_clock::now();
   enqueue_ledger_jobs(redis, ledger.path(), storm.jobs);
 
-  // Spread over the time that the jobs take; now and then a supervisor is killed.
+  // Spread over the time that the jobs take.  Sometimes the supervisor is killed.
   const int kills = storm.workers_killed + storm.supervisors_killed;
   const int turn_of_supervisor = kills / storm.supervisors_killed;
   KilledWorkers killed;
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(
       BOOST_TEST_REQUIRE(kill_a_worker(brood, dice, killed), brood.log_tail());
     }
   }
-  // A job whose worker was killed is charged: its retry would wait.
+  // A job whose worker was killed is charged, so its retry would wait.
   BOOST_TEST(drained(redis), brood.log_tail());
   const auto took = std::chrono::steady_clock::now() - began;
   BOOST_TEST(stop_when_up(brood) == 0, brood.log_tail());
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(
   BOOST_TEST(verdict.unexpected.empty());
   BOOST_TEST(verdict.overlapped.empty());
   BOOST_TEST(settled_twice(ledger, killed) == std::vector<std::string>{}, boost::test_tools::per_element());
-  // A run that was cut off belongs to a killed worker.
+  // Only a killed worker's run is cut off.
   const std::vector<Ledger::Run> runs = ledger.runs();
   const auto cut_off =
       std::count_if(runs.begin(), runs.end(), [](const Ledger::Run& run) { return !run.ended.has_value(); });

@@ -26,7 +26,7 @@ CommandResult kill_job(const BroodProcess& brood, const std::string& jid, const 
   return run_brood(arguments, brood.environment());
 }
 
-// A job that may run longer than the timeout of its class, for a slow machine.
+// A job with a longer timeout than its class, for a slow machine.
 std::string stubborn(long number, const std::string& more = "") {
   return payload_text("Stubborn", "[600000]", number, "\"timeout\":600" + (more.empty() ? "" : "," + more));
 }
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_kill_that_comes_too_late_hits_no_other_job) {
     ended += kill_job(running.brood, jid, "discard").status == 0;
   }
   BOOST_TEST(running.nothing_is_left(), running.brood.log_tail());
-  // Each job is done or was ended by hand; one that was ended may have been done just before.
+  // Each job is done or was ended by hand.  A job that was ended may have been done just before.
   BOOST_TEST(static_cast<int>(running.ledger.done().size()) >= jobs - ended);
   for (const auto& [id, times] : running.ledger.begun()) BOOST_TEST(times == 1, id << " ran " << times << " times");
 }
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(an_heir_removes_the_socket_of_a_supervisor_that_was_killed)
   BOOST_TEST(sockets() == 1);
   BOOST_TEST(kill_job(running.brood, jid_of(1)).status == 69);
   running.brood.start();
-  // Asks once the heir answers: before, the only socket is the dead supervisor's.
+  // Asks once the heir answers.  Before that, the only socket is the dead supervisor's.
   BOOST_TEST(eventually([&] { return kill_job(running.brood, jid_of(1)).status == 75; }, 30s));
   BOOST_TEST(eventually([&] { return sockets() == 1; }, 30s), running.brood.log_tail());
   BOOST_TEST(kill_job(running.brood, jid_of(1)).status == 75);

@@ -7,8 +7,8 @@
 #include "tests/support/eventually.hpp"
 #include "tests/support/ledger.hpp"
 
-// etc/redis-users.acl has exactly the rights that a supervisor with its workers, a client that only enqueues, and a
-// reader need.
+// etc/redis-users.acl has exactly the rights that these need: a supervisor with its workers, a client that only
+// enqueues, and a reader.
 using namespace brood;
 using Words = std::vector<std::string>;
 
@@ -78,7 +78,7 @@ BOOST_FIXTURE_TEST_CASE(three_users_have_all_the_rights_that_they_need, Rights) 
   BOOST_TEST(!contains(brood.log(), "NOPERM"), brood.log_tail());
 }
 
-// What a class says decides whether its arguments are encrypted.
+// The published classes decide whether arguments are encrypted.
 BOOST_FIXTURE_TEST_CASE(a_client_reads_what_classes_say_and_cannot_change_it, Rights) {
   redis.command({"HSET", "brood:classes", "build", "{}"});
   redis.command({"HSET", "brood:classes:seen", "build", "1 1"});

@@ -39,7 +39,7 @@
 
 namespace {
 
-// The file appears as a whole.
+// Writes the file so that it appears complete.
 void write_file(const std::string& file, const std::string& text) {
   std::ofstream(file + ".new") << text;
   std::filesystem::rename(file + ".new", file);
@@ -49,7 +49,7 @@ std::string outcome(long result) { return result >= 0 ? "done" : strerrorname_np
 
 }  // namespace
 
-// Writes how each attack ended, a word a line.
+// Records the result of each attack, a word a line.
 struct AttackSupervisor {
   std::string file;
   void perform() {
@@ -60,7 +60,7 @@ struct AttackSupervisor {
     // The kernel looks only at the lower half.
     try_to("kill_with_a_high_half",
            [&] { return syscall(SYS_kill, (1L << 32) | static_cast<std::uint32_t>(supervisor), SIGKILL); });
-    // Signal 0 only asks whether it could be sent: without the filter the caller of this test must survive.
+    // Signal 0 only tests whether a signal could be sent: without the filter the caller of this test must survive.
     try_to("kill_group", [&] { return kill(-group, 0); });
     try_to("kill_all", [] { return kill(-1, 0); });
     try_to("join_group", [&] { return setpgid(0, group); });
@@ -93,8 +93,8 @@ struct AttackSupervisor {
 #if defined(__x86_64__)
 namespace {
 
-// Traces `pid`, which waits in a system call, and has it call kill(victim, 0) instead.  Returns 0, or the error of that
-// call; nullopt if it could not be traced.
+// Traces `pid`, which waits in a system call, and makes it call kill(victim, 0) instead.  Returns 0, or the error of
+// that call; nullopt if it could not be traced.
 std::optional<int> kill_by_tracing(pid_t pid, pid_t victim) {
   if (ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) return std::nullopt;
   ptrace(PTRACE_INTERRUPT, pid, nullptr, nullptr);
@@ -118,7 +118,7 @@ std::optional<int> kill_by_tracing(pid_t pid, pid_t victim) {
 
 }  // namespace
 
-// Traces the process and writes the result of signalling the supervisor from it.
+// Traces the process, makes it signal the supervisor, and records the result.
 struct SignalByTracing {
   std::string file;
   int pid;
@@ -135,7 +135,7 @@ struct SignalByTracing {
 };
 #endif
 
-// Reaches for the supervisor in every other way that a system call has; writes how each ended, a word a line.
+// Attempts to affect the supervisor by every other system call.  Records the result of each, a word a line.
 struct ReachForSupervisor {
   std::string file;
   void perform() {
@@ -171,7 +171,7 @@ struct ReachForSupervisor {
     const int terminal = open("/dev/tty", O_RDWR);
     try_to("type_into_the_terminal", [&] { return ioctl(terminal < 0 ? ends[0] : terminal, TIOCSTI, "\x03"); });
 
-    // Without the filter this would slow down all of the user's processes, including this machine's tests, so it uses
+    // Without the filter this would slow down all of the user's processes, including this machine's tests.  So it uses
     // an unused user.
     constexpr id_t nobody_at_all = 1'234'567'890;
     sched_param idle{};
@@ -209,14 +209,14 @@ struct ReachForSupervisor {
     try_to("share_core", [&] { return prctl(62, 2, supervisor, 0, 0); });
     try_to("keys_to_parent", [&] { return syscall(SYS_keyctl, 18); });
 
-    // The session of the job is not its supervisor's.
+    // The job's session is not its supervisor's.
     std::ofstream("/proc/self/autogroup") << 19;
     try_to("own_session", [&] { return getsid(0) == getsid(supervisor) ? 0 : (errno = EPERM, -1); });
     write_file(file, said.str());
   }
 };
 
-// Truncates every file in the runtime directory, and writes how many there were.
+// Truncates every file in the runtime directory, and records how many there were.
 struct CutScoreboards {
   std::string file;
   std::string runtime_directory;
@@ -228,8 +228,8 @@ struct CutScoreboards {
   }
 };
 
-// Sends a request to a control socket: by itself, by a child, by a child's child, and by one that has left the job's
-// session and parents; and on a connection made by a child that has ended.  Writes the answers, a line each.
+// Sends a request to a control socket: itself, by a child, by a child's child, by one that has left the job's session
+// and parents, and on a connection of a child that has ended.  Records the answers, a line each.
 struct AskSupervisor {
   std::string file;
   std::string socket_path;
@@ -342,7 +342,7 @@ struct UseOwnProcesses {
   }
 };
 
-// Reads what /proc would reveal of the supervisor to the same user.
+// Reads what /proc shows the same user of the supervisor.
 struct LookIntoSupervisor {
   std::string file;
   void perform() {
@@ -388,7 +388,7 @@ struct BeTraced {
   }
 };
 
-// Leaves a thread that crashes after a while; 0: never.
+// Leaves a thread behind that crashes after a while; 0: never.
 void leave_thread(int crashes_after_ms) {
   std::thread([ms = crashes_after_ms] {
     if (ms == 0) {

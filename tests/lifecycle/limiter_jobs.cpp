@@ -1,5 +1,5 @@
-// Jobs with limits.  The kernel counts how many run at once: each running job has locked one of as many files as may
-// run, and the lock goes with its process.
+// Jobs with limits.  The kernel counts how many run at once: there are as many files as jobs may run, and each running
+// job locks one.  The lock ends with its process.
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ void append(const std::string& path, const std::string& line) {
   close(file);
 }
 
-// Holds a free one of `slots`; notes if there is none.
+// Locks a free one of `slots`; records if there is none.
 class Slot {
  public:
   Slot(const std::string& directory, int slots) {
@@ -72,7 +72,7 @@ struct HoldApart {
   void perform() { hold(directory, id, slots, milliseconds); }
 };
 
-// Waits for a slot until it is ended.
+// Waits for a slot until the worker ends it.
 struct WaitsApart {
   std::string path;
   static constexpr brood::JobOptions options{.isolation = brood::Isolation::process};

@@ -319,7 +319,7 @@ concurrent = 1
   Api api(redis.url());
   BOOST_TEST(api.queue("default@erp").size() == 3);
 
-  // A process that fetches from the queue also fetches from there.
+  // Processes that fetch from the queue also fetch from this one.
   const auto says = [&](std::vector<std::string> words, const std::string& text) {
     words.insert(words.end(), {"--redis", redis.url()});
     return eventually([&] { return run_brood(words, brood.environment()).output.find(text) != std::string::npos; });
@@ -331,7 +331,7 @@ concurrent = 1
   BOOST_TEST(queues.substr(at, queues.find('}', at) - at).find("\"served\":true") != std::string::npos, queues);
 }
 
-// Alone in its capsule: no worker waits on it, and there is no other queue that the supervisor would look at.
+// The queue is alone in its capsule: no worker waits on it, and the supervisor would look at no other.
 BOOST_AUTO_TEST_CASE(a_job_of_a_capped_queue_or_class_that_is_pushed_to_an_idle_worker_begins_soon) {
   const std::string capped_alone = "queues = [\"erp\"]\n[limits.erp]\nqueues = [\"erp\"]\nconcurrent = 2\n";
   for (const std::string& config : {capped_alone, capped_class}) {

@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_left_a_thread_is_replaced_before_the_nex
   const Ledger ledger(directory / "ledger");
   BroodProcess brood(redis, one_worker(""));
   enqueue(redis, {payload_text("LeaveThread", "[5000]", 1), payload_text("LeaveThread", "[5000]", 2)});
-  // Long enough for a remaining thread to end one of them.
+  // Long enough for the thread, if it stayed, to end one of them.
   enqueue_ledger_jobs(redis, ledger.path(), 3, 2'000);
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(3); }, 60s), brood.log_tail());
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(a_worker_whose_job_left_a_thread_is_replaced_before_the_nex
 BOOST_AUTO_TEST_CASE(what_a_left_thread_ends_at_once_is_charged_to_its_own_job) {
   RedisServer redis;
   BroodProcess brood(redis, one_worker(""));
-  // Its worker leaves right after the job: on a busy machine perhaps before the thread has crashed.
+  // Its worker leaves right after the job.  On a busy machine that may be before the thread has crashed, so try again.
   BOOST_TEST(eventually(
                  [&, number = 0]() mutable {
                    enqueue(redis, {payload_text("LeaveThread", "[5]", ++number, R"("retry":3)")});
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(threads_that_a_job_has_joined_cost_its_worker_nothing) {
   for (int i = 1; i <= 50; ++i) enqueue(redis, {payload_text("JoinThreads", "[20]", i)});
   enqueue_ledger_jobs(redis, ledger.path(), 1);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
-  // A joined thread may take longer to disappear than a worker waits, but not in every job.
+  // A joined thread may take longer to disappear than a worker waits, but not after every job.
   BOOST_TEST(times_logged(brood, "worker_recycled") <= 5u, brood.log_tail());
 }
 
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_class_may_keep_its_threads_where_others_may_not_and_the_o
     BroodProcess brood(redis, one_worker(std::string("threads = \"") + c.of_workers +
                                          "\"\n[classes.LeaveThread]\nthreads = \"" + c.of_class + "\""));
     for (int i = 1; i <= 2; ++i) enqueue(redis, {payload_text("LeaveThread", "[0]", i)});
-    // A class of its own, which is watched for threads: those of the previous class do not count.
+    // Another class, whose jobs are checked for threads: threads of the previous class do not count.
     enqueue_ledger_jobs(redis, ledger.path(), 5);
     BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(5); }, 60s), brood.log_tail());
     BOOST_TEST(times_logged(brood, "worker_recycled") == c.replaced, brood.log_tail());
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_the_kernel_ends_for_the_memory_of_others_is_
   if (!host.there) return;
   RedisServer redis;
   const TemporaryDirectory directory;
-  // Asks the kernel to end it first.
+  // The kernel ends this one first.
   const std::string modest =
       "import time; open('/proc/self/oom_score_adj', 'w').write('1000'); b = b'x' * 20_000_000; "
       "open('" +
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_had_more_than_its_share_is_charged_with_it) 
   BOOST_TEST(record.find("more than its share") != std::string::npos, record);
 }
 
-// Both are killed before the supervisor looks for the first of them.
+// The kernel kills both before the supervisor looks for the first of them.
 BOOST_AUTO_TEST_CASE(each_of_several_workers_that_the_kernel_ends_for_memory_is_charged_with_it) {
   const SmallHost host;
   if (!host.there) return;

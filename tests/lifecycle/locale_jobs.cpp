@@ -1,5 +1,5 @@
 // Jobs that set the locale of their process to a German one, and record the present one.  LOCALE_SET_AT makes the
-// library do so itself: at "preload", at "startup" or in its "middleware".
+// library itself set it: at "preload", at "startup" or in its "middleware".
 #include <locale.h>
 
 #include <brood/client.hpp>

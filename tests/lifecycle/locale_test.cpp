@@ -30,7 +30,7 @@ struct Server {
       : brood(redis,
               {.workers = 1, .libraries = {library}, .config = config, .environment = {{"LOCALE_SET_AT", set_at}}}) {}
 
-  // The lines that jobs of these classes write, one after the other.
+  // The lines that jobs of these classes write, run one after the other.
   std::vector<std::string> run(const std::vector<std::string>& classes, std::size_t lines) {
     std::vector<std::string> payloads;
     for (const std::string& one : classes)

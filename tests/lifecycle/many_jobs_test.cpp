@@ -24,13 +24,13 @@ constexpr long usually = 200'000;
 constexpr long enough_kb = 40'000;  // 200,000 entries alone are 60 MB
 #endif
 
-// BROOD_MANY=1000000 for the size that operators may meet.
+// BROOD_MANY=1000000 gives the size that operators may meet.
 long many() {
   const char* const said = std::getenv("BROOD_MANY");
   return said ? std::atol(said) : usually;
 }
 
-// `count` retries of some 300 bytes, a tenth of them of the class Odd; a script makes them, which is fast.
+// Adds `count` retries of some 300 bytes, a tenth of them of the class Odd.  A script makes them, which is fast.
 void fill(RedisServer& redis, long count) {
   constexpr const char* script = R"(
     for i = tonumber(ARGV[1]), tonumber(ARGV[2]) do
@@ -97,7 +97,7 @@ BOOST_AUTO_TEST_CASE(very_many_are_listed_counted_and_changed_in_little_memory) 
   BOOST_TEST(redis.size_of("queue:default") == 0U);
 }
 
-// It may be done before the key is pressed: then tries once more.
+// The command may be done before the key is pressed.  Then tries once more.
 BOOST_AUTO_TEST_CASE(a_terminal_sees_how_far_it_is_and_ctrl_c_ends_it_after_a_batch,
                      *boost::unit_test::precondition(lends_terminals)) {
   RedisServer redis;

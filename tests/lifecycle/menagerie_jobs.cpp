@@ -178,7 +178,7 @@ struct OverflowHeap {
   void perform() { overflow_and_free(); }
 };
 
-// Ends well: the next allocation or free finds the memory behind the block corrupt.
+// Ends well.  The next allocation or free finds the memory behind the block corrupt.
 struct SpoilHeap {
   void perform() {
     char* volatile block = static_cast<char*>(std::malloc(24));
@@ -237,7 +237,7 @@ struct StopItself {
   }
 };
 
-// Does not touch the memory: the limit applies to what is asked for.
+// Does not touch the memory: the limit applies to what is requested.
 struct LeakToTheLimit {
   void perform() {
     for (;;) kept = new char[1 << 20];
@@ -255,7 +255,7 @@ struct RubbishOnControlPipe {
 struct MegabytesOnControlPipe {
   void perform() {
     static char rubbish[64 << 10];
-    std::memset(rubbish, 'R', sizeof rubbish);  // the bytes with which a worker reports that it is ready, over and over
+    std::memset(rubbish, 'R', sizeof rubbish);  // the byte with which a worker reports that it is ready, over and over
     rubbish[sizeof rubbish - 1] = 'x';
     babble(rubbish, sizeof rubbish, 128);
     stay();
@@ -293,7 +293,7 @@ struct KillOwnGroup {
   }
 };
 
-// With an ignored signal: the shield ignores which signal it is.
+// Uses a signal that is ignored: the shield does not look which signal it is.
 struct KillEverybody {
   void perform() {
     require_shield(getppid());
@@ -303,7 +303,7 @@ struct KillEverybody {
   }
 };
 
-// Leaves an orphan in a session of its own, which only SIGKILL ends.
+// Leaves an orphan in its own session, which only SIGKILL ends.
 struct Daemonise {
   void perform() {
     if (fork() == 0) {
@@ -318,7 +318,7 @@ struct Daemonise {
   }
 };
 
-// Every second child is in a group of its own, so that a kill of the worker's group misses it.
+// Every second child is in its own group, so that a kill of the worker's group misses it.
 struct ForkBomb {
   int size = 0;
   void perform() {
@@ -334,7 +334,7 @@ struct ForkBomb {
   }
 };
 
-// Prints what a terminal or a reader of logs might take for something else.
+// Prints what a terminal or a log reader might misinterpret.
 struct ForgeLog {
   void perform() {
     for (std::FILE* const stream : {stdout, stderr}) {
@@ -356,7 +356,7 @@ struct LeaveCrashingThread {
   }
 };
 
-// Jobs of one class, so that they are performed in one batch.
+// Both kinds are of one class, so that they are performed in one batch.
 struct FailOrCrash {
   bool crashes = false;
   void perform() {

@@ -45,8 +45,8 @@ struct Beast {
 
 const std::string soon = R"("timeout":0.3)";
 
-// There is no stack for a failure that the job itself has thrown, as for every job; if no code of the worker ran any
-// more (_exit, SIGKILL); and if SIGABRT could not be received (blocked, stopped).
+// These have no stack: a failure that the job itself has thrown, like every job's; an end after which no code of the
+// worker ran (_exit, SIGKILL); and a SIGABRT that could not be received (blocked, stopped).
 const std::vector<Beast> beasts = {
     {"SegfaultAtDepth", "[1]", "SIGSEGV", "(SEGV_MAPERR) at 0x10 in SegfaultAtDepth", "SegfaultAtDepth::perform"},
     {"SegfaultAtDepth", "[20]", "SIGSEGV", "(SEGV_MAPERR) at 0x10", "SegfaultAtDepth::perform"},
@@ -105,7 +105,7 @@ std::string names_of(const std::vector<pid_t>& pids) {
   return names;
 }
 
-// Bad jobs at random places among the good ones, which have the numbers 1 to `good.size()`.
+// Puts bad jobs at random places among the good ones, which have the numbers 1 to `good.size()`.
 std::vector<std::string> mixed(std::vector<std::string> bad, std::vector<std::string> good, Dice& dice) {
   std::vector<std::string> all;
   while (!bad.empty() || !good.empty()) {
@@ -137,7 +137,7 @@ std::map<std::string, Payload> by_jid(RedisServer& redis, const std::string& key
   return jobs;
 }
 
-// When reports queue up, stacks lack names; they still have the places.
+// When reports queue up, stacks have no names, but still the places.
 enum class Names { required, may_be_left_out };
 
 void check_record(const Beast& beast, const Payload& job, Names names) {
@@ -159,7 +159,7 @@ void check_record(const Beast& beast, const Payload& job, Names names) {
              beast.job_class << beast.args << lines);
 }
 
-// Where the bad jobs run: in the workers, one after the other, or each in a process of its own.
+// Where the bad jobs run: in the workers, one after the other, or each in a separate process.
 enum class Where { in_workers, apart };
 
 // A job's own process has no control pipe, and its parent is no supervisor.
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(the_stack_of_every_bad_job_names_its_function_where_there_i
   }
 }
 
-// Alone: its worker goes on without a control pipe, which some other jobs would write into.
+// Runs alone: its worker goes on without a control pipe, into which some other jobs would write.
 BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and_its_worker_settles) {
   RedisServer redis;
   const TemporaryDirectory directory;
@@ -288,8 +288,8 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and
   BOOST_TEST(ledger.runs().size() == static_cast<std::size_t>(good_for_one_bad));
 }
 
-// It is a race whether it crashes before its job is settled, or is never noticed because its worker is replaced.  The
-// next job pays in neither case.
+// Either the thread crashes before its job is settled, or its worker is replaced first and the crash is never noticed.
+// The next job pays in neither case.
 BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_job) {
   RedisServer redis;
   Dice dice;
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_j
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
-// In the worker the next job would pay for the heap.
+// In the worker the next job would pay for the corrupt heap.
 BOOST_AUTO_TEST_CASE(jobs_that_spoil_the_heap_or_leave_threads_cost_nobody_else_in_processes_of_their_own) {
   RedisServer redis;
   Dice dice;
@@ -355,8 +355,8 @@ BOOST_AUTO_TEST_CASE(jobs_that_spoil_the_heap_or_leave_threads_cost_nobody_else_
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
-// An overwritten scoreboard is not believed: a job whose worker dies after that, first of all the job that did it, is
-// given back uncharged, and goes to `dead` the third time.  Neighbours continue by their own data, so a good job that
+// An overwritten scoreboard is not believed.  A job whose worker dies after that (first of all the job that did it) is
+// given back uncharged, and goes to `dead` the third time.  Neighbours continue with their own data, so a good job that
 // was not cut off runs once.
 BOOST_AUTO_TEST_CASE(a_job_that_scribbles_over_all_slots_is_dead_the_third_time_and_costs_no_neighbour_its_job) {
   RedisServer redis;
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_is_no_larger_after_hundreds_of_crashes) {
   BroodProcess brood(redis, workers(2));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   std::size_t crashes = 0;
-  // Every crash ends in the record of a job, and everything is quiet again.
+  // Every crash is recorded in a job, and afterwards all is quiet.
   const auto footprint_after = [&](std::size_t more) {
     std::vector<std::string> jobs;
     for (std::size_t i = 0; i < more; ++i)
@@ -400,14 +400,14 @@ BOOST_AUTO_TEST_CASE(a_supervisor_is_no_larger_after_hundreds_of_crashes) {
     return footprint_of(brood.pid());
   };
 
-  // Each place rests a quarter of a second between its crashes, and with a sanitizer each takes as long again.
+  // Each place rests a quarter of a second between its crashes, and with a sanitizer a crash takes as long again.
   const Footprint before = footprint_after(sanitized ? 50 : 100);
   const Footprint after = footprint_after(sanitized ? 150 : 300);
 
   BOOST_TEST_MESSAGE("rss " << before.rss_kb << " -> " << after.rss_kb << " kB, descriptors " << before.descriptors
                             << " -> " << after.descriptors);
-  // One more for the doorbell's own connection to Redis, which opens when it is first needed.  The last recoveries'
-  // descriptors are closed a moment after their end.
+  // One more for the doorbell's own connection to Redis, which opens on first use.  The descriptors of the last
+  // recoveries are closed a moment after their end.
   BOOST_TEST(eventually([&] { return footprint_of(brood.pid()).descriptors <= before.descriptors + 1; }));
   if (sanitized)
     BOOST_TEST_MESSAGE("skipped: a sanitizer keeps what is freed");

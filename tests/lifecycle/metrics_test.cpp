@@ -39,7 +39,7 @@ std::ostream& operator<<(std::ostream& out, const Told& told) {
              << " timed";
 }
 
-// The figures of one class on the metrics pages, all minutes together.
+// The figures of one class on the metrics pages, summed over all minutes.
 struct Pages {
   RedisServer& redis;
 
@@ -81,7 +81,7 @@ struct Pages {
     return told;
   }
 
-  // The same on all pages, which this checks.
+  // The figures of a class, which must be the same on all pages.
   Told of(const std::string& job_class) const {
     const Told seen = of_8(job_class);
     BOOST_TEST(of_7(job_class) == seen);
@@ -137,7 +137,7 @@ struct Site {
   bool writes(const std::string& word, std::size_t times) const {
     return eventually([&] { return written(word) >= times; }, 30s);
   }
-  // All lines at the end.
+  // Stops the brood.  Afterwards all metrics have been sent.
   void stop() {
     brood.term();
     BOOST_TEST(brood.wait_exit().value_or(-1) == 0, brood.log_tail());

@@ -25,7 +25,7 @@ struct Pair {
     BOOST_REQUIRE(eventually([&] { return is_in_step(there, here); }, 30s));
   }
 
-  // As a failover by hand or by a service does: no connection is closed.
+  // Fails over as an operator or a service does: no connection is closed.
   void fail_over() {
     address.point_at(there.socket_path());
     there.command({"REPLICAOF", "NO", "ONE"});
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(a_fleet_goes_on_where_its_master_has_moved_although_no_conn
 
   redis.fail_over();
   const double moved_at = epoch_seconds(wall_now());
-  // The supervisor's own work: it beats, and moves due jobs.
+  // The supervisor itself: it beats, and moves due jobs.
   redis.there.command({"ZADD", "schedule", "1", payload_text("Ledger", "[\"" + ledger.path() + "\",\"1\",0]", 2)});
 
   BOOST_TEST(eventually([&] { return last_beat(redis.there) > moved_at; }, 30s), brood.log_tail());
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_fleet_goes_on_where_its_master_has_moved_although_no_conn
   BOOST_TEST(redis.there.size_of("brood:processes") == 1U);
 }
 
-// It accepts writes, and loses them at the next synchronisation.
+// Such a master accepts writes, and loses them at the next synchronisation.
 BOOST_AUTO_TEST_CASE(a_former_master_that_still_takes_writes_is_left_too) {
   Pair redis;
   redis.here.command({"CONFIG", "SET", "replica-read-only", "no"});
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_former_master_that_still_takes_writes_is_left_too) {
   BOOST_TEST(brood.log().find("is a replica") != std::string::npos, brood.log_tail());
 }
 
-// It waits for nothing, so that nothing wakes it, and its results there are nowhere else.
+// The worker waits for nothing, so nothing wakes it, and its results there are nowhere else.
 BOOST_AUTO_TEST_CASE(a_worker_that_is_never_idle_leaves_such_a_master_too) {
   Pair redis;
   redis.here.command({"CONFIG", "SET", "replica-read-only", "no"});
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_is_never_idle_leaves_such_a_master_too) {
   std::vector<std::string> jobs;
   for (int job = 0; job < 2000; ++job) jobs.push_back(payload_text("PoliteLoop", "[100]", job + 1));
   enqueue(redis.here, jobs);
-  // Some are done, and the replica knows of them: at first it knows of none.
+  // Waits until some are done and the replica knows of them.
   const auto some_are_done = [&] {
     const auto left = redis.there.size_of("queue:default");
     return left > 0 && left < 1990;

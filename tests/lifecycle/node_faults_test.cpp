@@ -1,5 +1,5 @@
-// Whatever happens to one node of several, no confirmed job is lost, none runs twice, work goes on once another node
-// has taken over, and the other shards notice nothing.  BROOD_STORM=40 makes it a hundred thousand jobs.
+// Whatever happens to one node of several: no confirmed job is lost, none runs twice, work goes on once another node
+// has taken over, and the other shards are not affected.  BROOD_STORM=40 runs a hundred thousand jobs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <fstream>
@@ -39,16 +39,17 @@ constexpr auto longest_on_a_busy_machine = 60s;  // beside other tests, and unde
 int shard_of_id(const std::string& id) { return std::stoi(id) / ids_of_a_shard; }
 double seconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e9; }
 
-// The jobs that begin after this object was made; reads only the new part of the ledger.
+// The jobs that begin after this object was made.  Reads only the new part of the ledger.
 class Begins {
  public:
   explicit Begins(const Ledger& ledger) {
-    std::ofstream(ledger.path(), std::ios::app).close();  // the first job is still to come
+    std::ofstream(ledger.path(), std::ios::app).close();  // no job may have begun yet
     file_.open(ledger.path());
     file_.seekg(0, std::ios::end);
   }
 
-  // When all of these shards have begun a job since `from`: the time of the last first one; nullopt before.
+  // When all of these shards have begun a job since `from`: the time of the last of their first ones; nullopt before
+  // that.
   std::optional<std::int64_t> of_all(const std::set<int>& shards, std::int64_t from) {
     read();
     std::int64_t last = from;
@@ -107,7 +108,7 @@ class Fleet {
   const Ledger& ledger() const { return ledger_; }
   bool has_enough() const { return count() >= 2'500U * static_cast<std::size_t>(storm_factor()); }
 
-  // A fault of a node that serves these shards; `happens` returns when another, or the same, serves them.
+  // Causes a fault of a node that serves these shards.  `happens` returns when a node serves them again.
   void suffer(const std::string& what, std::set<int> shards, const std::function<void()>& happens) {
     BOOST_TEST_MESSAGE(what);
     for (const int shard : shards) push_backlog(shard);  // so that there is work at once
@@ -120,7 +121,7 @@ class Fleet {
     faults_.push_back({what, std::move(shards), from, there, worked});
   }
 
-  // Returns the ids of jobs that were not pushed, while a full node refused pushes.
+  // Returns the ids of jobs that were not pushed, because a full node refused pushes.
   std::set<std::string> push_backlog(int shard) {
     const int first = shard * ids_of_a_shard + first_of_backlog + backlogs_++ * static_cast<int>(jobs_in_a_backlog);
     Command jobs{"LPUSH", RedisKey("queue:default")};
@@ -172,7 +173,7 @@ class Fleet {
     std::string what;
     std::set<int> shards;
     std::int64_t from, there,
-        worked;  // the time of the fault, the time of service, and when all have begun a job
+        worked;  // the times of the fault, of service, and when all shards have begun a job
   };
 
   std::size_t count() const {
@@ -253,7 +254,7 @@ class Fleet {
   int backlogs_ = 0;
 };
 
-// The protocol, and a node that can be cut off, if possible.
+// The protocol, and a node that can be cut off if possible.
 struct Ground {
   const TestAuthority authority{"Test Authority"};
   std::unique_ptr<const CutOffNetwork> network =
@@ -275,7 +276,7 @@ void empty(RedisServer& node) { BOOST_REQUIRE(!node.command({"CONFIG", "SET", "m
 
 // The shards of a Redis Cluster of three masters with a replica each.
 struct ClusterFleet {
-  static constexpr int shards = 4;  // in all three masters
+  static constexpr int shards = 4;  // spread over all three masters
   static constexpr int of_first_node = 3;
 
   const Ground ground{};
@@ -312,7 +313,7 @@ struct ClusterFleet {
     });
   }
 
-  // Each master has its replica again.
+  // Waits until each master has its replica again.
   void is_whole() {
     BOOST_REQUIRE_MESSAGE(eventually(
                               [&] {
@@ -396,9 +397,9 @@ struct SentinelFleet {
     former_[group] = &node;
   }
 
-  // Also in the sentinels' view, and with its replica, the former master.  They need ten seconds until they make that
-  // one a replica, and half a minute to accept that a master has handed over by itself; they let no replica take over
-  // until then.
+  // Waits until it is the master in the sentinels' view, too, and its replica, the former master, is in step.  The
+  // sentinels need ten seconds until they make that one a replica, and half a minute to accept that a master has handed
+  // over by itself; they let no replica take over until then.
   RedisServer& master(std::size_t group) {
     const RedisServer* const old = former_[group];
     const auto is_whole = [&] {

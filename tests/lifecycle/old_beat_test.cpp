@@ -27,7 +27,7 @@ struct Fleet {
     BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }));
   }
 
-  // The workers see what they would see `age` later.
+  // Makes the workers see what they would see `age` later.
   void stop_beating_for(std::chrono::nanoseconds age) {
     brood.signal(SIGSTOP);
     scoreboard_of(brood).last_beat() -= age.count();
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(workers_whose_supervisor_stands_still_begin_no_job_until_it
   Fleet fleet;
   fleet.stop_beating_for(46s);
 
-  // Workers that wait in Redis get some at once, and give them back.
+  // Workers that wait in Redis get some jobs at once, and give them back.
   enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), jobs);
 
   BOOST_TEST(eventually([&] { return fleet.lie_in_queue(jobs); }), fleet.brood.log_tail());
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_beat_that_is_a_little_late_holds_up_nobody) {
   fleet.brood.signal(SIGCONT);
 }
 
-// As on a machine that stands still as a whole, for longer than another host waits before it takes over.
+// As on a machine that stands still completely, for longer than another host waits before it takes over.
 BOOST_AUTO_TEST_CASE(what_a_worker_had_fetched_before_it_was_taken_over_it_does_not_begin_afterwards) {
   constexpr int jobs = 2'000;
   Fleet fleet(1);
@@ -90,7 +90,7 @@ BOOST_AUTO_TEST_CASE(what_a_worker_had_fetched_before_it_was_taken_over_it_does_
   const Scoreboard scoreboard = scoreboard_of(fleet.brood);
   enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), jobs, 2);
   BOOST_REQUIRE(eventually([&] { return fleet.ledger.begun().size() > 50; }));
-  // It has asked for jobs, and stops before it has read the answer.
+  // The worker has asked for jobs, and is stopped before it has read the answer.
   fleet.redis.pause();
   const auto rests = [&] {
     const std::size_t begun = fleet.ledger.begun().size();

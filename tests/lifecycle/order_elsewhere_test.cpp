@@ -43,7 +43,7 @@ std::string lines(const Ledger& ledger) {
   return text;
 }
 
-// Empty: each sequence ran in order, and each tenant within its cap.
+// Empty if each sequence ran in order, and each tenant within its cap.
 std::string fault_of(const std::vector<Ledger::Run>& runs) {
   std::map<std::string, Ledger::Run> last;
   for (const Ledger::Run& run : runs) {

@@ -8,7 +8,7 @@
 
 int roll_part();
 
-// Records which of the other libraries ran it.
+// Records which of the other libraries it uses.
 struct Parted {
   std::string path;
   void perform() {

@@ -34,7 +34,7 @@ struct Site {
     environment["REDIS_URL"] = redis.url();
     return run_brood(words, environment);
   }
-  // The supervisor logs it once every worker can know it.
+  // Waits for the supervisor's log line: then every worker can know of the pause.
   void pause(const std::string& job_class, const std::vector<std::string>& options = {}) {
     const std::size_t before = times_logged(brood, "classes_paused");
     std::vector<std::string> words{"classes", "pause", job_class};
@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(no_job_of_a_paused_class_begins_and_all_run_when_it_is_paus
   BOOST_TEST(site.lies_aside(40), site.brood.log_tail());
   BOOST_TEST(site.ledger.begins() == 1u);
 
-  // Other classes go on, also behind them in the queue.
+  // Jobs of other classes run, even behind them in the queue.
   enqueue(site.redis, {payload_text("Sleep", "[0]", 1'000)});
   BOOST_TEST(eventually([&] { return times_logged(site.brood, "job_done") == 2; }), site.brood.log_tail());
 
@@ -127,8 +127,8 @@ BOOST_AUTO_TEST_CASE(workers_put_back_by_themselves_what_waits_for_nothing) {
   site.check_all_ran();
 }
 
-// The others look every half second while there is work, each for itself: a look by a worker that did not know of the
-// change must not replace theirs.
+// The other workers look every half second while there is work, each for itself.  A look by a worker that did not know
+// of the change must not replace theirs.
 BOOST_AUTO_TEST_CASE(busy_workers_put_back_soon_what_waits_for_nothing) {
   Site site({.workers = 2, .queues = {"default", "busy"}});
   std::vector<std::string> payloads;
@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(busy_workers_put_back_soon_what_waits_for_nothing) {
   BOOST_TEST(site.redis.size_of("queue:busy") > 0u);
 }
 
-// Locks that it releases when it begins stay while it has not begun.
+// Locks that a job releases when it begins stay while it has not begun.
 BOOST_AUTO_TEST_CASE(a_unique_job_keeps_its_lock_while_its_class_is_paused) {
   Site site({.workers = 1});
   site.pause("Ledger");
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_class_needs_a_name_and_one_that_was_not_paused_goes_on) {
   BOOST_TEST(site.command({"classes"}).output == "No job has run on this machine, and no class is paused.\n");
 }
 
-// The supervisor may be killed meanwhile: whichever runs at the end unpauses the class.
+// The supervisor may be killed meanwhile: any supervisor that runs at the end unpauses the class.
 BOOST_AUTO_TEST_CASE(a_pause_with_an_end_ends_by_itself_and_brings_back_each_job_once) {
   Site site({.workers = 2});
   site.pause("Ledger", {"--reason", "the ERP is down", "--until", "8s"});

@@ -39,7 +39,7 @@ struct Site {
     enqueue(redis, payloads, queue);
   }
   std::size_t begun(const std::string& queue) const { return ledger(queue).runs().size(); }
-  // The supervisor logs it once every worker can know it.
+  // Waits for the supervisor's log line: then every worker can know of the pause.
   void pause(const std::string& queue) {
     const std::size_t before = times_logged(brood, "queues_paused");
     redis.command({"SADD", "paused", queue});
@@ -73,7 +73,7 @@ struct Site {
   }
 };
 
-// How often a process has gone to sleep voluntarily.
+// The number of times that a process has gone to sleep voluntarily.
 long times_slept(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -88,7 +88,7 @@ BOOST_AUTO_TEST_CASE(nobody_fetches_from_a_paused_queue_and_everybody_does_when_
   Site site({.workers = 2, .queues = {"one", "two"}});
   BOOST_REQUIRE(eventually([&] { return site.waiters() == 2; }));
   site.pause("one");
-  // Workers that waited on it have left it too: one that stayed would get the job at once.
+  // Workers that waited on the queue have left it too: one that stayed would get the job at once.
   BOOST_REQUIRE(eventually([&] { return site.nobody_waits_on("one"); }));
   site.push("two", 20);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.begun("two") == 20; }), site.brood.log_tail());
@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(with_all_queues_paused_workers_idle) {
   const long before = site.redis.commands_processed();
   const auto asked = std::chrono::steady_clock::now();
   BOOST_REQUIRE(eventually([&] { return std::chrono::steady_clock::now() - asked > 3s; }));
-  // Two workers look every two seconds, the supervisor a few times a second; a busy loop would be thousands.
+  // Two workers look every two seconds, the supervisor a few times a second.  A busy loop would send thousands.
   BOOST_TEST(site.redis.commands_processed() - before < 200);
   BOOST_TEST(site.begun("one") == 0U);
 
@@ -144,15 +144,15 @@ BOOST_AUTO_TEST_CASE(a_worker_that_hears_of_a_pause_while_it_waits_for_an_incarn
   Site site({.workers = 1, .queues = {"one"}});
   BOOST_REQUIRE(eventually([&] { return site.waiters() == 1; }));
   const pid_t worker = site.brood.workers().front();
-  // Its wait is lost, and with it its incarnation; the supervisor is slow to give it another.
+  // Its wait is lost, and with it its incarnation.  The supervisor is slow to give it another.
   site.brood.signal(SIGSTOP);
-  // A message sent before may end the wait first, and between two waits the worker would lose only a connection.
+  // An earlier message may end the wait first, and between two waits the worker would lose only a connection.
   BOOST_REQUIRE(eventually([&] { return site.waiting_clients(1s).size() == 1; }));
   site.redis.command({"CLIENT", "KILL", "ID", site.waiting_clients().at(0).id});
   BOOST_REQUIRE(eventually([&] { return site.incarnations() == 0; }));
   const long slept = times_slept(worker);
   BOOST_REQUIRE(eventually([&] { return times_slept(worker) > slept + 3; }));  // it looks ten times a second
-  // The worker is slow too, so it learns of both at once.
+  // The worker is slow too, so it learns of both changes at once.
   BOOST_REQUIRE(kill(worker, SIGSTOP) == 0);
   site.redis.command({"SADD", "paused", "one"});
   site.brood.signal(SIGCONT);

@@ -42,7 +42,7 @@ void check_holds(const std::string& text, const std::string& part) {
   BOOST_TEST(holds(text, part), "no \"" << part << "\" in:\n" << text);
 }
 
-// [commands.Sh]: the job's argument is a script.
+// [commands.Sh]: a job whose argument is a script.
 std::string config_with_sh(const TemporaryDirectory& directory) {
   return directory.write("brood.toml", "[commands.Sh]\nrun = [\"/bin/sh\", \"-c\", \"{0}\"]\n");
 }

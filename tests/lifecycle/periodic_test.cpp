@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Its jobs go to a queue that no worker serves, and stay there.
+// Its jobs stay in a queue that no worker serves.
 std::string every_second(const std::string& more = "") {
   return "[periodic.tick]\ncron = \"* * * * * *\"\nclass = \"Tick\"\nqueue = \"ticks\"\nargs = [1, \"two\"]\n" + more;
 }
@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(each_tick_pushes_one_job_whichever_of_two_supervisors_it_is
   BOOST_TEST(redis.smembers("queues") == std::vector<std::string>{"ticks"}, boost::test_tools::per_element());
 }
 
-// Sidekiq 6 and 7 read milliseconds as a date in tens of thousands of years.
+// Sidekiq 6 and 7 would read milliseconds as a date in tens of thousands of years.
 BOOST_AUTO_TEST_CASE(what_brood_pushes_by_itself_has_times_that_the_oldest_sidekiq_of_the_fleet_reads) {
   const std::string config = "[periodic]\nsidekiq_cron = true\n" + every_second();
   const std::string in_seconds = "[compatibility]\ntimestamps = \"seconds\"\n";
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(what_brood_pushes_by_itself_has_times_that_the_oldest_sidek
     BOOST_TEST(run_brood({"dead", "run", "d", "--yes", "-C", path, "--redis", redis.url()}).status == 0);
     return all + " " + first("dead");
   };
-  BOOST_TEST(pushed("", "") == "ff ff ff ff ff");  // every release reads these
+  BOOST_TEST(pushed("", "") == "ff ff ff ff ff");  // all releases read these
   BOOST_TEST(pushed("8.0.1", "") == "ii ii ii ii ii");
   BOOST_TEST(pushed("7.3.2", "") == "ff ff ff ff ff");
   BOOST_TEST(pushed("8.0.1", in_seconds) == "ff ff ff ff ff");
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_tick_that_nobody_was_there_for_comes_later_unless_it_is_t
                                          "[periodic.old]\ncron = \"* * * * *\"\nclass = \"A\"\nqueue = \"old\"\n"));
   BOOST_REQUIRE_MESSAGE(better.wait_ready(), better.log_tail());
 
-  // The hourly job gets its last tick, the one of each minute only ticks at most a minute old.
+  // The hourly job gets its last tick.  The job of each minute gets only ticks that are at most a minute old.
   BOOST_TEST(eventually([&] { return redis.size_of("queue:young") == 1; }), better.log_tail());
   BOOST_TEST(eventually([&] { return redis.size_of("queue:old") >= 1; }), better.log_tail());
   BOOST_TEST(redis.hget(state_of("young"), "missed").value_or("0") == "2");
@@ -423,7 +423,7 @@ BOOST_AUTO_TEST_CASE(what_anybody_writes_for_a_library_is_refused_and_the_superv
   std::ofstream(file + ".new", std::ios::binary) << lines;
   std::filesystem::rename(file + ".new", file);
   BOOST_TEST(eventually([&] { return times_logged(brood, "periodic_job_refused") == 8; }), brood.log_tail());
-  // The ticks go on meanwhile, and a job whose last tick is no time is served from now on.
+  // The ticks go on meanwhile.  A job whose last tick is no time is served from now on.
   redis.command({"HSET", state_of("tick"), "last", "1700000000.5"});
   const std::size_t before = redis.size_of("queue:ticks");
   const long commands_before = redis.commands_processed();

@@ -1,4 +1,4 @@
-// Loads a table at preload, of PRELOAD_MEGABYTES (1), and writes into the file PRELOAD_LEDGER which process did so, and
+// Loads a table of PRELOAD_MEGABYTES (1) at preload, and records in the file PRELOAD_LEDGER which process did so and
 // which worker saw it.  PRELOAD_LEAVES makes it leave something behind there, PRELOAD_FAULT makes it fail.
 #include <fcntl.h>
 #include <sys/file.h>
@@ -53,7 +53,7 @@ void leave(const std::string& what) {
     if (flock(kept[0], LOCK_EX) != 0) std::abort();
   }
   if (what == "child" && fork() == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // in case the test ends all other processes by SIGKILL
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // in case the test kills all other processes
     pause();
     _exit(0);
   }

@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(what_a_handler_of_preload_loads_is_loaded_once_for_all_work
   BOOST_TEST(workers.size() == 3u);
   const std::vector<pid_t> loader = preloading.who("preloaded");
   BOOST_REQUIRE(loader.size() == 1u);
-  // A worker just forked from it has its title for a moment.
+  // A worker that was just forked has the template's title for a moment.
   BOOST_TEST(eventually([&] { return preloading.templates() == loader; }, 20s));
   preloading.done("forked", 3);
   const std::vector<pid_t> forked = preloading.who("forked");
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_library_without_such_a_handler_is_loaded_by_each_worker_u
   {
     Preloading plain({.libraries = {examples}});
     plain.ready();
-    BOOST_TEST(eventually([&] { return plain.templates().empty(); }));  // a template without anything to do ends
+    BOOST_TEST(eventually([&] { return plain.templates().empty(); }));  // a template with nothing to do ends
   }
   Preloading always({.libraries = {examples}, .config = "[worker]\npreload = true\n"});
   always.ready();
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_template_that_dies_is_made_again_and_the_workers_go_on) {
   preloading.done("looked", 4);
   BOOST_TEST(eventually([&] { return preloading.workers() == before; }));  // a look during an exit may miss some
 
-  // A missing worker then loads the libraries itself, and later ones are forked from another template.
+  // A missing worker then loads the libraries itself, and later workers are forked from a new template.
   BOOST_TEST(eventually(
       [&] {
         const std::set<pid_t> now = preloading.workers();
@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_template_that_dies_comes_back_before_a_worker_needs_it) {
   BOOST_REQUIRE(preloading.logs("event=ready "));
   BOOST_TEST(eventually([&] { return preloading.workers().size() == 2; }));
   const std::set<pid_t> before = preloading.workers();
-  // The second one too: then it rests for a second.
+  // Kills the second one too: then it rests for a second.
   for (const std::size_t loads : {2U, 3U}) {
     kill(preloading.who("preloaded").back(), SIGKILL);
     preloading.done("preloaded", static_cast<int>(loads));
@@ -349,7 +349,7 @@ BOOST_AUTO_TEST_CASE(an_upgrade_in_place_loses_no_worker_that_is_busy) {
   const pid_t loader = preloading.templates().at(0);
   const CommandResult upgrade = run_brood({"upgrade"}, preloading.brood->environment());
   BOOST_TEST(upgrade.status == 0, upgrade.output + upgrade.errors);
-  // The kept template served until the workers of the new program were there, with a template of their own.
+  // The kept template served until the new program had workers, with a template of their own.
   BOOST_TEST(preloading.who("preloaded").size() == 2u);
   BOOST_TEST(eventually([&] { return !process_exists(loader); }, 20s));
   BOOST_TEST(preloading.templates().size() == 1u);

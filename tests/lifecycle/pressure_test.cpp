@@ -60,7 +60,7 @@ BOOST_AUTO_TEST_CASE(under_pressure_fewer_workers_fetch_and_jobs_go_on) {
   Pressed site;
   site.stall("35.00");
   BOOST_TEST(site.logs("event=memory_pressure fetching=2 workers=4 stalled=35.0%"));
-  site.stall("7.00");  // enough that the number does not rise, too little for it to fall
+  site.stall("7.00");  // too much for the number to rise, too little for it to fall
   BOOST_TEST(eventually([&] { return site.quiet_workers() == 2; }));
   BOOST_TEST(site.shows({"status"}, "memory is scarce (7.0% of the time is lost): 2 workers are held back"));
   BOOST_TEST(site.shows({"status", "--json"}, "\"pressure\":{\"memory\":7.000,\"limit\":10,\"held_back\":2}"));

@@ -60,7 +60,7 @@ struct Running {
   bool logs(const std::string& text) const {
     return eventually([&] { return brood.log().find(text) != std::string::npos; }, 20s);
   }
-  // Whether this many jobs have ended well, and nothing else is left.
+  // Whether this many jobs have succeeded, and nothing else is left.
   bool done(std::size_t jobs) {
     return eventually(
         [&] {
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_program_begins_with_three_descriptors_default_signals_and
   for (std::string name, value; lines >> name && std::getline(lines >> std::ws, value);) facts[name] = value;
   for (const char* signals : {"SigBlk:", "SigIgn:", "SigCgt:"}) BOOST_TEST(facts[signals] == "0000000000000000");
   BOOST_TEST(facts["Pid:"] == facts["NSpgid:"]);
-  BOOST_TEST(text_of_file(descriptors) == "0\n1\n2\n3\n");  // ls reads the directory by 3
+  BOOST_TEST(text_of_file(descriptors) == "0\n1\n2\n3\n");  // ls reads the directory through 3
 }
 
 BOOST_AUTO_TEST_CASE(the_python_program_of_the_documents_works) {
@@ -416,7 +416,7 @@ BOOST_AUTO_TEST_CASE(a_program_is_held_to_the_memory_limit) {
   BOOST_TEST(running.done(1), running.brood.log_tail());
   enqueue(running.redis, {payload_text("Eat", "[1000000000]", 2)});
   const Payload job = running.retried();
-  // With a cgroup of its own, its worker would have been ended with it.
+  // With its own cgroup, the worker would have been ended with it.
   const std::string error = job.string("error_class").value() + " " + job.string("error_message").value();
   BOOST_TEST((error == "CommandFailed exit status 1: MemoryError" || error.starts_with("OutOfMemory")), error);
 }

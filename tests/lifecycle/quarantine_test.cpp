@@ -48,7 +48,7 @@ struct Clinic {
     environment["REDIS_URL"] = redis.url();
     return run_brood(words, environment);
   }
-  // With that library the first argument 0 crashes, 50 does not.
+  // With the crashing library the first argument 0 crashes, and 50 does not.
   void push(int jobs, int first_number, int argument = 0) {
     std::vector<std::string> payloads;
     for (int i = 0; i < jobs; ++i)
@@ -63,7 +63,7 @@ struct Clinic {
     BOOST_TEST(came, brood->log_tail());
     return came;
   }
-  // Waits for three crashes, and more until these are reported and known; everything else waits.
+  // Waits for three crashes, and until these are reported and known.  All other jobs wait.
   void fall_ill(std::size_t jobs) {
     push(static_cast<int>(jobs), 1);
     BOOST_REQUIRE(
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_would_crash_wait_and_run_when_other_libraries_com
   clinic.fall_ill(80);
   const std::size_t crashed = clinic.logged("job_crashed");
 
-  // Other classes go on, retries wait as they come due, and nothing crashes any more.
+  // Other classes go on, retries wait when they come due, and nothing crashes any more.
   clinic.push_other();
   BOOST_TEST(clinic.comes([&] { return std::filesystem::exists(clinic.ran); }));
   BOOST_TEST(clinic.command({"retries", "run", "--all", "--yes"}).status == 0);
@@ -138,7 +138,8 @@ BOOST_AUTO_TEST_CASE(by_hand_they_run_again_whatever_comes_of_it) {
   const CommandResult released = clinic.command({"quarantine", "release", "NowAndThen"});
   BOOST_TEST(released.status == 0, released.errors);
   BOOST_TEST(has(released.output, "released NowAndThen: " + std::to_string(waited) + " jobs"), released.output);
-  // They go on crashing, and then the rest waits again.  An older crash that is recovered only now is one of the three.
+  // They crash again, and then the rest waits again.  An older crash that is recovered only now may be one of the
+  // three.
   BOOST_REQUIRE(clinic.comes([&] { return clinic.logged("class_quarantined") == 2u; }));
   BOOST_TEST(clinic.comes([&] { return clinic.waiting() + clinic.redis.size_of("retry") == 80; }));
   BOOST_TEST(clinic.comes([&] { return clinic.logged("job_crashed") > crashed; }));
@@ -168,7 +169,7 @@ BOOST_AUTO_TEST_CASE(without_the_setting_nothing_waits) {
 BOOST_AUTO_TEST_CASE(a_kill_of_everybody_loses_no_job_that_waits) {
   Clinic clinic(after_three);
   clinic.fall_ill(80);
-  clinic.push(30, 200, 50);  // of the same class: they wait too, though they would not crash
+  clinic.push(30, 200, 50);  // of the same class: they wait too, although they would not crash
   clinic.brood->kill9();
   clinic.brood->start();
   BOOST_REQUIRE(clinic.brood->wait_ready());

@@ -51,7 +51,7 @@ std::string only_identity(RedisServer& redis) {
   return all.begin()->first;
 }
 
-// How many workers have begun a job: one that is in flight may not run yet.
+// The number of workers that have begun a job.  A job that is in flight may not run yet.
 long busy_workers(const BroodProcess& brood) {
   const std::string status = run_brood({"status", "--json"}, brood.environment()).output, busy = R"("state":"busy")";
   long count = 0;
@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   const std::string identity = only_identity(redis);
 
   const std::vector<pid_t> children = children_of(brood.pid());
-  kill(brood.pid(), SIGSTOP);  // so that it refills nothing meanwhile
+  kill(brood.pid(), SIGSTOP);  // so that it does not refill meanwhile
   for (const pid_t child : children) kill(child, SIGKILL);
   brood.kill9();
   for (const pid_t child : children) BOOST_REQUIRE(eventually([&] { return !process_exists(child); }));

@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(a_child_that_takes_five_seconds_is_killed_with_all_it_start
   BOOST_TEST(test.recovery.is_idle());
 }
 
-// So that a large payload gets through a slow line.
+// Lets a large payload get through a slow line.
 BOOST_AUTO_TEST_CASE(a_child_in_which_bytes_move_to_and_from_redis_may_go_on_and_one_that_then_hangs_may_not) {
   Recovering test;
   test.end = [&] {
@@ -289,7 +289,7 @@ BOOST_AUTO_TEST_CASE(at_most_four_children_run_at_a_time) {
   BOOST_TEST(test.diary.lines().size() == 10U);
 }
 
-// Four of them would fill all places, and no crash would be recovered any more.
+// Four sweeps would fill all places, and no crash would be recovered any more.
 BOOST_AUTO_TEST_CASE(there_is_one_sweep_at_a_time_however_long_it_takes) {
   Recovering test;
   test.end = wait_for_ever;
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_took_too_long_is_not_begun_again_before_its_ne
   BOOST_TEST(!test.recovery.next_start().has_value());
 }
 
-// As if Redis refuses to show its keys.
+// As if Redis refused to list its keys.
 BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobody_up) {
   Recovering test;
   test.end = [] { return EX_TEMPFAIL; };

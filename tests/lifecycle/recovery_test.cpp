@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(ten_kills_of_the_supervisor_under_load_lose_nothing) {
   BOOST_TEST(redis.size_of("dead") == 0U);
 }
 
-// Its heartbeat would keep it on Sidekiq's pages for a minute.
+// Otherwise its heartbeat would keep it on Sidekiq's pages for a minute.
 BOOST_AUTO_TEST_CASE(a_supervisor_that_died_is_unlisted_by_who_takes_over) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1});
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_supervisor_that_died_is_unlisted_by_who_takes_over) {
   BOOST_CHECK_MESSAGE(eventually(is_unlisted, 40s), brood.log_tail());
 }
 
-// Kills supervisor and workers at once, as when a machine runs out of memory: only jobs that had ended but were not
+// Kills supervisor and workers at once, as when a machine runs out of memory.  Only jobs that had ended but were not
 // settled run twice.
 BOOST_AUTO_TEST_CASE(kills_of_everything_lose_nothing_and_double_at_most_what_was_unsettled) {
   constexpr int jobs = 5000, workers = 4, kills = 5;
@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(kills_of_everything_lose_nothing_and_double_at_most_what_wa
   for (int i = 0; i < kills; ++i) {
     BOOST_REQUIRE_MESSAGE(load_goes_on(redis), brood.log_tail());
     const std::vector<pid_t> children = children_of(brood.pid());
-    kill(brood.pid(), SIGSTOP);  // so that it refills nothing meanwhile
+    kill(brood.pid(), SIGSTOP);  // so that it does not refill meanwhile
     for (const pid_t child : children) kill(child, SIGKILL);
     brood.kill9();
     brood.start();

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(brood_waits_for_a_redis_that_is_not_there_yet) {
   BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
 }
 
-// At maxmemory with noeviction Redis refuses whatever might need memory; a queue that filled it can still be emptied.
+// At maxmemory with noeviction Redis refuses whatever might need memory.  A queue that filled it can still be emptied.
 BOOST_AUTO_TEST_CASE(a_full_redis_is_drained_and_retried_into) {
   constexpr int jobs = 2000;
   RedisServer redis;
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(a_flushed_redis_is_registered_with_again) {
   BOOST_TEST(eventually([&] { return ledger.has_done(200); }, 40s), brood.log_tail());
 }
 
-// Workers that wait in Redis do not notice the loss of their fields: the next job goes into a list without one.
+// Workers that wait in Redis do not notice the loss of their fields.  The next job goes into a list without a field.
 BOOST_AUTO_TEST_CASE(what_is_pushed_after_a_loss_of_the_fields_runs_once_and_leaves_no_list) {
   for (const bool everything : {true, false}) {
     for (const std::vector<std::string>& queues :
@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(what_is_pushed_after_a_loss_of_the_fields_runs_once_and_lea
   }
 }
 
-// Its fetch takes three seconds, and so does each half of its recovery.
+// The fetch takes three seconds, and so does each half of the recovery.
 BOOST_AUTO_TEST_CASE(a_crashed_job_with_a_large_payload_is_charged_over_a_slow_line) {
   RedisServer redis;
   TcpProxy line(redis.socket_path(), TcpProxy::Listen::tcp);
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_queue_of_the_wrong_type_holds_up_no_other) {
   BOOST_TEST(!brood.wait_exit(10ms).has_value());
 }
 
-// A dead name server and the next one together take longer than a connection may, and than a recovery.
+// A dead name server and the next one together take longer than a connection may, and than a recovery may.
 BOOST_AUTO_TEST_CASE(a_slow_name_server_keeps_no_worker_and_no_recovery_from_redis) {
   RedisServer redis({.tcp = true});
   const TemporaryDirectory directory;

@@ -26,7 +26,7 @@ std::string address_of(const RedisServer& server, const std::string& login, cons
 
 std::string address_of(const ScriptedServer& server) { return "unix://" + server.address().socket_path; }
 
-// Every kind of refusal, and of an unknown name, that waiting does not end.
+// Every kind of refusal, and of an unknown name, that does not end by waiting.
 struct Refusals {
   RedisServer open, closed{{.password = "right"}};
   ScriptedServer hangs_up{"", {.wait_for_request = true, .hang_up = true}};
@@ -99,7 +99,7 @@ BOOST_AUTO_TEST_CASE(a_start_waits_for_a_redis_that_is_away_and_is_ready) {
   BOOST_TEST(!within(4s, [&] { return brood.wait_exit(0ms).has_value(); }), brood.log_tail());
 }
 
-// Root may write to any socket, so this runs as an ordinary user.
+// Runs as an ordinary user, since root may write to any socket.
 BOOST_AUTO_TEST_CASE(a_socket_whose_rights_keep_brood_out_refuses_it,
                      *boost::unit_test::precondition(an_ordinary_user_can_run_brood)) {
   RedisServer redis;
@@ -160,8 +160,8 @@ BOOST_AUTO_TEST_CASE(what_was_usable_once_is_never_given_up) {
   BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 30s), brood.log_tail());
 }
 
-// A script that names one forbidden queue is refused as a whole; and a supervisor that cannot write its heartbeat soon
-// stops fetching.
+// If a script names one forbidden queue, Redis refuses all of it.  And a supervisor that cannot write its heartbeat
+// soon stops fetching.
 BOOST_AUTO_TEST_CASE(a_right_that_one_queue_or_the_heartbeat_lacks_is_missed_before_anybody_needs_it) {
   RedisServer redis;
   const std::string beat = "~*:*:" + std::string(12, '?');

@@ -34,7 +34,7 @@ struct Sum {
   }
 };
 
-// The same in a process of its own.
+// The same in a separate process.
 struct SumApart {
   std::vector<std::int64_t> numbers;
   static constexpr brood::JobOptions options{.isolation = brood::Isolation::process, .keep_result = 1h};
@@ -64,7 +64,7 @@ struct Discarded {
   void perform() const { throw std::runtime_error("no luck"); }
 };
 
-// Crashes its worker until its path exists.
+// Crashes its worker while its path does not exist.
 struct CrashesUntil {
   std::string path;
   static constexpr brood::JobOptions options{.retry = 0, .keep_result = 1h};

@@ -1,4 +1,4 @@
-// The work that continues after a quiet was undone.
+// After a quiet was undone, work continues.
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <csignal>
@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(jobs_come_due_again) {
   BOOST_REQUIRE(site.tell({"resume"}).status == 0);
 
   BOOST_TEST(site.does(scheduled), site.brood.log_tail());
-  // And later due jobs: the scheduler runs by itself again.
+  // Jobs that come due later: the scheduler runs by itself again.
   site.redis.command({"ZADD", "schedule", "1", site.payload()});
   BOOST_TEST(site.does(site.pushed), site.brood.log_tail());
 }
@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(status_says_by_its_exit_whether_jobs_are_performed_here) {
   BOOST_TEST(check.output == "running: 1 worker is ready\n");
 }
 
-// Nothing changes there meanwhile, but its queues are looked at.
+// Nothing changes in that shard meanwhile, but its queues are looked at.
 BOOST_AUTO_TEST_CASE(a_shard_without_workers_is_served_again) {
   ShardedLedger shards(3);
   const BroodProcess brood(shards.with_workers(1));

@@ -25,7 +25,7 @@ void note(const std::string& path, const std::string& line) { std::ofstream(path
   for (;;) pause();
 }
 
-// Forks a process that leaves its parent's group and session, as daemons do; its pid goes to `path`.
+// Forks a process that leaves its parent's group and session, as daemons do, and writes its pid to `path`.
 void daemonise(const std::string& path) {
   const pid_t middle = fork();
   if (middle == 0) {
@@ -51,7 +51,7 @@ void write_all(const std::string& text) {
 
 }  // namespace
 
-// Prints a line in each way that a job can.
+// Prints a line in each way that a job can print.
 struct PrintLines {
   std::string text;
   void perform() {
@@ -144,7 +144,7 @@ struct SetsidBomb {
   }
 };
 
-// Leaves children that end at once and are not waited for.
+// Leaves children that end at once and that it does not wait for.
 struct LeaveZombies {
   int processes = 0;
   void perform() {
@@ -202,7 +202,7 @@ struct KillGroup {
   void perform() { kill(0, SIGKILL); }
 };
 
-// Only with the shield: otherwise it would end all processes of the machine.
+// Only with the shield: otherwise this would end all processes of the machine.
 struct KillEverything {
   std::string path;
   void perform() {

@@ -50,7 +50,7 @@ std::size_t descriptors_of(pid_t pid) {
   return static_cast<std::size_t>(std::distance(begin(fds), end(fds)));
 }
 
-// Good jobs are performed beside and after the test's actions, and the supervisor is still the same.
+// Checks that good jobs are performed beside and after the test's actions, and that the supervisor is still the same.
 void require_service(RedisServer& redis, BroodProcess& brood, const TemporaryDirectory& directory, int jobs = 50) {
   const Ledger ledger(directory / "ledger");
   enqueue_ledger_jobs(redis, ledger.path(), jobs);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_its_output_takes_it_from_no_later_job) {
   enqueue(redis, {payload_text("CloseStdout", "[]", 1), payload_text("PrintLines", quoted("after"), 2)});
   BOOST_TEST(eventually([&] { return logged(brood, "text=\"after child\""); }), brood.log_tail());
 
-  // This worker cannot get its output back, but it leaves: it does not receive its supervisor's orders either.
+  // This worker cannot get its output back, so it leaves: it does not receive its supervisor's orders either.
   const pid_t worker = brood.workers().at(0);
   enqueue(redis, {payload_text("CloseAllDescriptors", "[]", 3)});
   BOOST_TEST(eventually([&] { return !process_exists(worker); }, 20s), brood.log_tail());

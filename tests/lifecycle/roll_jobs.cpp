@@ -1,5 +1,5 @@
-// The same jobs as several libraries, distinguished by ROLL_VERSION.  One with DIES passes a check and then ends its
-// workers: all of them, or, if ROLL_LOADS in the environment names a file, from the fourth load on.
+// The same jobs as several libraries, distinguished by ROLL_VERSION.  A library with DIES passes a check and then ends
+// its workers: all of them, or, if ROLL_LOADS in the environment names a file, from the fourth load on.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -60,7 +60,7 @@ struct NowAndThen {
 };
 
 #ifdef DIES
-// Shortly after the libraries are loaded, while no job runs: a check has ended by then.
+// Ends the process shortly after the libraries are loaded, while no job runs.  A check has ended by then.
 static void die_soon() {
   if (const char* const loads = std::getenv("ROLL_LOADS")) {
     append(loads, "x");

@@ -1,4 +1,4 @@
-// Two shared objects, one of which needs the other: PART is the version, and PIECE makes the other.
+// Two shared objects, one of which needs the other.  PART is the version, and PIECE builds the other.
 #ifdef PIECE
 int roll_piece();
 int roll_piece() { return PART; }

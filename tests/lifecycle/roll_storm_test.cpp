@@ -39,8 +39,8 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
     brood.signal(restart % 2 == 0 ? SIGHUP : SIGUSR1);
     const auto ended = [&] {
       load.keep_up();
-      // It reads slot by slot: two swaps meanwhile look as if one fetching worker were missing.  That does not happen
-      // twice in a row.
+      // This reads slot by slot, so two swaps meanwhile look as if one fetching worker were missing.  That does not
+      // happen twice in a row.
       fewest = std::min(fewest, std::max(fetching_workers(brood), fetching_workers(brood)));
       return times_logged(brood, "restart_ended") >= restart;
     };
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(rolling_restarts_under_load_lose_no_job_and_repeat_none_and
 }
 
 // Kills workers and supervisors at any time, even in the middle of a roll.  If several runs of a job have ended, all
-// but one are the last of a worker that was killed before it had noted that end.
+// but one are the last run of a worker that was killed before it had noted that end.
 BOOST_AUTO_TEST_CASE(kills_during_rolling_restarts_lose_no_job_and_repeat_at_most_the_run_that_a_killed_worker_was_in) {
   RedisServer redis;
   Dice dice;

@@ -223,7 +223,7 @@ BOOST_AUTO_TEST_CASE(a_generation_that_dies_is_rolled_back_and_the_old_one_goes_
   BOOST_TEST(site.writes("ran 1"));
 }
 
-// The old workers know of no cap, and never look beside the queue.
+// The old workers know no cap, and never look beside the queue.
 BOOST_AUTO_TEST_CASE(what_workers_have_set_aside_that_are_taken_back_goes_back_to_its_queue) {
   Deployed site(3);
   const std::string go = site.directory / "go", holder = "brood:inflight:another:1.1:default@few";
@@ -327,7 +327,7 @@ BOOST_AUTO_TEST_CASE(of_several_supervisors_one_is_named) {
   const std::vector<pid_t> of_images = images.workers(), of_mails = mails.workers();
 
   CommandResult unclear;
-  const auto tells_of_both = [&] {  // a supervisor that is slow to answer is named without details
+  const auto tells_of_both = [&] {  // a supervisor that answers slowly is listed without details
     unclear = run_brood({"restart"}, images.environment());
     return contains(unclear.errors, "--instance images (tag photos; queues fast, slow; 1 worker; up ") &&
            contains(unclear.errors, "--instance mails (queue default; 1 worker; up ");
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(a_scale_lasts_until_the_next_restart) {
 }
 
 BOOST_AUTO_TEST_CASE(workers_that_a_scale_adds_and_that_die_are_taken_back) {
-  // Its template, which is not needed, and its two workers live.
+  // Its template, which is not needed, and its two workers survive.
   Deployed site(2, "", {}, "roll_jobs_that_die");
   const std::vector<pid_t> before = site.brood->workers();
   const CommandResult result = site.command({"scale", "4"});
@@ -439,7 +439,7 @@ BOOST_AUTO_TEST_CASE(a_restart_needs_no_redis) {
   BOOST_TEST(site.writes("ran 1"), site.brood->log_tail());
 }
 
-// During this time another file replaces it.
+// Another file replaces it during this time.
 BOOST_AUTO_TEST_CASE(a_password_file_that_is_away_for_a_moment_ends_no_supervisor) {
   RedisServer redis({.password = "correct-horse"});
   const TemporaryDirectory directory;
@@ -453,7 +453,7 @@ BOOST_AUTO_TEST_CASE(a_password_file_that_is_away_for_a_moment_ends_no_superviso
   enqueue(redis, {payload_text("UntilFile", "[\"" + ran + "\",\"" + go + "\"]")});
   BOOST_REQUIRE(eventually([&] { return std::filesystem::exists(ran); }, 30s));
 
-  // The new worker waits for the old one's job, and by then all files were read.
+  // The new worker waits for the old worker's job.  By then all files were read.
   brood.signal(SIGHUP);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return brood.workers().size() == 2; }, 30s), brood.log_tail());
   std::filesystem::remove(file);
@@ -509,7 +509,7 @@ BOOST_AUTO_TEST_CASE(the_log_s_file_is_opened_anew_and_may_be_another) {
   BOOST_TEST(says(file, "outcome=refused"));
 }
 
-// Jobs that the restarts do not know, and workers that die meanwhile.
+// Kills random workers while restarts are under way.
 BOOST_AUTO_TEST_CASE(workers_that_are_killed_during_a_restart_cost_it_nothing) {
   Deployed site(4);
   Dice dice;

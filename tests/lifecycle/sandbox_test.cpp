@@ -58,15 +58,15 @@ struct Listener {
   }
 };
 
-// A supervisor with one worker; a directory that its jobs may read, one that they may write, and one that they may not
-// use.
+// A supervisor with one worker, and three directories: one that its jobs may read, one that they may write, and one
+// that they may not use.
 struct Sandboxed {
   RedisServer redis;
   TemporaryDirectory directory;
   const std::string root = directory.path();
   std::optional<BroodProcess> brood;
 
-  // ROOT stands for the directory.
+  // ROOT in the configuration stands for the directory.
   explicit Sandboxed(std::string config, bool is_checked_alone = false, int workers = 1,
                      const std::vector<std::string>& prefix = {}, const std::vector<std::string>& arguments = {}) {
     for (const char* name : {"/in", "/out", "/outside"}) std::filesystem::create_directory(root + name);
@@ -91,7 +91,7 @@ struct Sandboxed {
     const Listener listener(root + "/outside/socket");
     run(job_class, ",\"" + root + "/secret\"," + std::to_string(brood->workers().at(0)) + "," +
                        std::to_string(brood->pid()) + "," + std::to_string(bystander.pid));
-    // It slows itself down too if nothing forbids that, and a busy machine leaves it little time.
+    // The attempts slow the job down if nothing forbids that, and a busy machine leaves it little time.
     BOOST_TEST(logs("event=job_done", 120s), "the last attempt: " << out("attempts"));
   }
   // Stops in order, which also removes its jobs' cgroups.
@@ -158,7 +158,7 @@ BOOST_AUTO_TEST_CASE(nothing_that_a_hostile_class_attempts_succeeds, *if_kernel_
              2);  // and the socket
 }
 
-// Nor does an attempt without files and sockets, if the sandbox limits something else.
+// Attempts without files and sockets fail too, if the sandbox limits something else.
 BOOST_AUTO_TEST_CASE(no_sandbox_lets_a_job_reach_other_processes_or_the_kernel, *if_kernel_has_sandboxes) {
   for (const char* const settings :
        {"memory = \"2G\"", "network = false", "read = [\"/\"]", "write = [\"ROOT/out\"]"}) {
@@ -210,7 +210,7 @@ BOOST_AUTO_TEST_CASE(a_crash_there_has_its_native_stack_and_a_failure_its_words,
     auto environment = sandboxed.brood->environment();
     environment["REDIS_URL"] = sandboxed.redis.url();
     std::string status;
-    const auto names_the_frame = [&] {  // is reported after the retry
+    const auto names_the_frame = [&] {  // the frame is reported after the retry
       status = run_brood({"status"}, environment).output;
       return status.find("Crashed::perform") != std::string::npos;
     };
@@ -400,7 +400,7 @@ BOOST_AUTO_TEST_CASE(no_worker_starts_where_a_strict_sandbox_lacks_something) {
   BOOST_TEST(sandboxed.brood->wait_exit().value_or(-1) == 78);
 }
 
-// For example under the filter of a systemd unit.
+// For example the filter of a systemd unit.
 BOOST_AUTO_TEST_CASE(no_worker_starts_where_something_forbids_a_sandbox, *if_kernel_has_sandboxes) {
   for (const char* const call :
        {"close_range", "capget", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}) {

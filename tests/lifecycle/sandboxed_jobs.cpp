@@ -1,5 +1,5 @@
-// Jobs that try to get out of their sandbox in every known way, and one that does what it may.  They write their
-// findings into a file, one write per line.
+// Jobs that try to leave their sandbox in every known way, and one that does what it may.  They write their findings
+// into a file, one write per line.
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -300,7 +300,7 @@ struct Escapes {
   }
 };
 
-// Only by what no sandbox allows.
+// Tries only what no sandbox allows.
 struct Reaches {
   std::string directory, secret;
   int worker = 0, supervisor = 0, bystander = 0;
@@ -387,7 +387,7 @@ struct Forks {
   }
 };
 
-// As Grows, in a file in memory: no limit of a process counts that.
+// Like Grows, in a file in memory, which no limit of a process counts.
 struct Hoards {
   std::string directory;
   int megabytes = 0;
@@ -401,7 +401,7 @@ struct Hoards {
   }
 };
 
-// Hoards, and has more private memory than its worker: the kernel ends it first.
+// Like Hoards, but has more private memory than its worker: the kernel ends it first.
 struct Swells {
   std::string directory;
   int megabytes = 0, own_megabytes = 0;
@@ -518,7 +518,7 @@ struct Abuses {
   }
 };
 
-// Keeps as many descriptors under way in sockets as a process of its user may, until it is released.
+// Keeps as many descriptors in transit in sockets as a process of its user may, until it is released.
 struct FillsSockets {
   std::string directory;
   void perform() const {

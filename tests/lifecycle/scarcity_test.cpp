@@ -31,8 +31,8 @@ namespace {
 const std::string menagerie = BROOD_BINARY_DIR "/tests/job_libraries/libmenagerie_jobs.so";
 const std::string examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
 
-// The limits count all processes of a user, and do not apply to root: so this takes a user id without a name and
-// processes.  Below these numbers are people and homed's users, above them those that systemd makes.
+// The limits count all processes of a user, and do not apply to root.  So this returns a user id without a name and
+// without processes.  Below these numbers are people and homed's users, above them those that systemd makes.
 uid_t unused_user() {
   std::set<uid_t> used;
   for (const auto& process : std::filesystem::directory_iterator("/proc")) {
@@ -100,7 +100,7 @@ struct World {
   Ledger ledger{ledgers / "ledger"};
 };
 
-// As the user itself: a root without all its rights may not.
+// Runs as the user itself: a root without all its rights may not do this.
 void change_limit(pid_t pid, __rlimit_resource resource, rlim_t soft) {
   const pid_t child = fork();
   if (child == 0) {
@@ -115,7 +115,7 @@ void change_limit(pid_t pid, __rlimit_resource resource, rlim_t soft) {
   BOOST_TEST_REQUIRE(status == 0);
 }
 
-// It has fewer workers than it wants, does its jobs with them, and rests meanwhile.
+// Checks that it has fewer workers than it wants, does its jobs with them, and does not spin.
 void check_that_it_gets_along(World& world, const BroodProcess& brood, const std::string& event) {
   BOOST_TEST_REQUIRE(eventually([&] { return times_logged(brood, event) > 0; }, 20s), brood.log_tail());
   BOOST_TEST_REQUIRE(eventually([&] { return !brood.workers().empty(); }, 20s), brood.log_tail());
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(too_few_processes_for_all_workers_leave_those_at_work_that_
   check_that_it_recovers(world, brood);
 }
 
-// A crash needs its place among the processes, and its report needs another.
+// A crash needs a place among the processes, and its report needs another.
 BOOST_AUTO_TEST_CASE(a_crash_among_too_few_processes_is_charged_once_there_is_room_for_its_recovery) {
   if (!can_be_tried()) return;
   World world;

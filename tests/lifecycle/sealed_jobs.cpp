@@ -1,4 +1,4 @@
-// Jobs with an encrypted argument, which record what they were given.
+// Jobs with an encrypted argument, which record what they receive.
 #include <unistd.h>
 
 #include <brood/client.hpp>
@@ -33,7 +33,7 @@ struct Charge {
     while (what == "hang") pause();
     if (what == "pass on") brood::Client{}.enqueue(Charge{path, "passed on", card});
   }
-  // On the job itself, which is made of its arguments again.
+  // Called on the job itself, which is built from its arguments again.
   brood::RetryDecision retry_in(int, const std::exception&) {
     tell(path, "retry " + card.number);
     return brood::usual_delay;
@@ -56,7 +56,7 @@ struct ChargeApart {
 };
 
 void brood_setup(brood::Setup& setup) {
-  // Changes the payload, which must not bring back what Redis holds.
+  // Changes the payload.  This must not bring back what Redis holds.
   setup.server_middleware().add("mark", [](brood::Run& run, const brood::Next& next) {
     if (run.member("marked")) run.set_member("seen", "1");
     next();

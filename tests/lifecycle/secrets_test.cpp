@@ -1,4 +1,4 @@
-// Where the password of a Redis is visible.
+// Where the password of a Redis can be seen.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_benchmark_shows_its_redis_without_the_password) {
 }
 
 #ifndef __SANITIZE_ADDRESS__  // it maps more than can be read, and keeps freed memory
-// The content of a core file: everything mapped, except what is marked as not to be dumped.
+// Reads what a core file would contain: everything mapped, except what is marked as not to be dumped.
 BOOST_AUTO_TEST_CASE(no_core_file_of_a_worker_would_hold_a_password_that_a_file_gave) {
   RedisServer redis({.password = secret});
   const TemporaryDirectory directory;

@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_has_handed_over) {
   const std::chrono::milliseconds took = fleet.time_until_work(first);
   BOOST_TEST_MESSAGE("after FAILOVER: " << took.count() << " ms");
   BOOST_TEST((took < longest_on_a_busy_machine), fleet.brood.log_tail());
-  // The supervisor too: only it beats.
+  // The supervisor has moved too: only it beats.
   BOOST_TEST(eventually([&] { return contains(fleet.brood.log(), "event=redis_is_back"); }, 20s),
              fleet.brood.log_tail());
   fleet.judge(0);
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(workers_that_are_cut_off_with_the_old_master_begin_no_job_t
   BOOST_TEST(verdict.lost.empty());
   BOOST_TEST(verdict.doubled.size() <= 4U, with_it.log_tail());  // those that ran when the line was cut
   BOOST_TEST_MESSAGE("doubled " << verdict.doubled.size());
-  // It is with the others again.
+  // The worker is with the others again.
   BOOST_TEST(eventually([&] { return second.size_of("brood:processes") == 2U; }, 30s), with_it.log_tail());
 }
 
@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(without_its_sentinels_a_fleet_goes_on_with_the_master_it_kn
   Fleet fleet;
   for (std::size_t i = 0; i < 3; ++i) fleet.redis.sentinel(i).kill9();
   const std::vector<pid_t> workers = fleet.brood.workers();
-  kill(workers.front(), SIGKILL);  // its successor has to find the server anew
+  kill(workers.front(), SIGKILL);  // its successor has to find the server again
   BOOST_TEST(eventually([&] {
     const std::vector<pid_t> now = fleet.brood.workers();
     return now.size() == 2 && std::find(now.begin(), now.end(), workers.front()) == now.end();
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(what_the_sentinels_refuse_is_refused_at_the_start) {
   BOOST_TEST(contains(check.output, "version"), check.output);
   BOOST_TEST(!contains(check.output, "secret"), check.output);
 
-  // It waits for one that does not answer.
+  // The start waits for a sentinel that does not answer.
   for (std::size_t i = 0; i < 3; ++i) redis.sentinel(i).kill9();
   const CommandResult away = run_brood({"run", "--check", "-C", file});
   BOOST_TEST(away.status == 0, away.errors);

@@ -1,4 +1,5 @@
-// Jobs of one sequence run one after the other, in the order in which they were pushed, whatever dies meanwhile.
+// Jobs of one sequence run one after the other, in the order in which they were pushed, whichever process dies
+// meanwhile.
 #include <boost/test/unit_test.hpp>
 #include <brood/client.hpp>
 
@@ -47,7 +48,7 @@ struct SequencedJobs {
       return jobs_left(redis) + waiting();
     });
   }
-  // Empty: no job of a sequence has begun before all that were pushed before it had ended.
+  // Empty if no job of a sequence has begun before all that were pushed before it had ended.
   std::string out_of_order() const {
     std::map<std::string, Ledger::Run> last;
     for (const Ledger::Run& run : ledger.runs()) {
@@ -106,7 +107,7 @@ BOOST_FIXTURE_TEST_CASE(kills_change_the_order_of_no_sequence, SequencedJobs) {
 
 BOOST_FIXTURE_TEST_CASE(idle_workers_keep_the_order_of_jobs_that_come_all_at_once, SequencedJobs) {
   for (const std::vector<std::string>& queues : {std::vector<std::string>{"default"}, {"other", "default", "third"}}) {
-    // As a minute after the first of them: then those workers alone are searched that have noted that they wait.
+    // As a minute after the first of them: from then on only workers that have noted that they wait are searched.
     if (queues.size() > 1) redis.command({"HSET", "brood:waits:default", "", "1"});
     BroodProcess brood(redis, {.workers = 4, .queues = queues});
     BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());

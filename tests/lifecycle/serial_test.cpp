@@ -57,7 +57,7 @@ queues = ["serial"]
 // The jobs that were charged with the death of their worker, by the log.
 std::set<std::string> ids_of_charged(const std::string& log) {
   std::set<std::string> ids;
-  // The worker's note about its job may be incomplete if it is killed while writing it.
+  // The worker's record of its job may be incomplete if it is killed while writing it.
   const std::regex crash("event=(?:worker_crashed .* |job_crashed )jid=([0-9a-f]{24})");
   for (std::sregex_iterator found(log.begin(), log.end(), crash), end; found != end; ++found)
     ids.insert(std::to_string(std::stoi((*found)[1], nullptr, 16) - 1));
@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_serial_capsule_waits_for_the_job_of_its_old_worker_and_go
 
   order(brood, {"restart"});
   order(brood, {"upgrade"});
-  BOOST_TEST(!ledger.runs().front().ended);  // otherwise all of it came too late to prove anything
+  BOOST_TEST(!ledger.runs().front().ended);  // otherwise the orders came too late to prove anything
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(21); }, 30s), brood.log_tail());
   BOOST_TEST(overlap(ledger) == "");
   BOOST_TEST(order_of_ends(ledger) == numbers(21), boost::test_tools::per_element());
@@ -140,8 +140,7 @@ BOOST_AUTO_TEST_CASE(a_capsule_that_is_made_serial_begins_nothing_more_beside_wh
   const BroodProcess brood(redis, serial);
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
   order(brood, {"scale", "serial=3"});
-  // The remaining worker may well have the shortest of these three.
-  // None ends before the order is answered.
+  // The remaining worker may have the shortest of these three.  None ends before the order is answered.
   for (const int milliseconds : {4'000, 6'000, 6'000})
     enqueue_ledger_jobs(redis, ledger.path(), 1, milliseconds, "serial");
   BOOST_REQUIRE(eventually([&] { return ledger.runs().size() == 3; }));
@@ -190,7 +189,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_a_serial_capsule_serial_and_what_was_not_begun_
                         brood.log_tail());
 
   BOOST_TEST(overlap(ledger) == "");
-  // Runs that were cut off are repeated later, also if they had not yet noted their beginning; all others ran once, in
+  // Runs that were cut off are repeated later, even if they had not noted their beginning.  All others ran once, in
   // order.
   std::set<std::string> seen, charged = ids_of_charged(brood.log());
   for (const Ledger::Run& run : ledger.runs()) {

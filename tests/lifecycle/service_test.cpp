@@ -25,8 +25,8 @@ namespace {
 
 constexpr const char* unruly_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
 
-// The other end of sd_notify(3).  It reads in a thread of its own: a socket holds only ten unread messages, and further
-// ones are lost.
+// The other end of sd_notify(3).  Reads in a separate thread: a socket holds only ten unread messages, and further ones
+// are lost.
 class ServiceManager {
  public:
   ServiceManager() : socket_(check("socket", socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0))) {
@@ -71,8 +71,8 @@ class ServiceManager {
   bool status_says(const std::string& part, std::chrono::milliseconds timeout = 30s) {
     return eventually([&] { return status().find(part) != std::string::npos; }, timeout);
   }
-  // For WATCHDOG_USEC=400000: six messages, each half that time after the last, are three times what systemd would
-  // wait.
+  // For WATCHDOG_USEC=400000.  Six messages, each half that time after the previous one, take three times as long as
+  // systemd would wait.
   bool is_fed() {
     const auto fed = count("WATCHDOG=1");
     return eventually([&] { return count("WATCHDOG=1") >= fed + 6; }, 10s);
@@ -263,7 +263,7 @@ BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
   BOOST_REQUIRE(systemd.hears("READY=1"));
   BOOST_TEST(systemd.count("READY=1") == 1);
 
-  // Nor those of the next program in this process, which itself goes on sending.
+  // The next program in this process does not pass them on either, but itself goes on sending.
   brood.signal(SIGUSR2);
   BOOST_REQUIRE(eventually([&] { return systemd.count("READY=1") >= 2; }, 30s));
   std::filesystem::remove(told);
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(workers_cannot_speak_for_the_service) {
   BOOST_TEST(eventually([&] { return lines() == expected; }, 20s), brood.log_tail());
 }
 
-// Whatever happens to it lasts longer than the watchdog waits.
+// Each of these disturbances lasts longer than the watchdog waits.
 BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_for_as_long_as_the_process_lives) {
   RedisServer redis;
   ServiceManager systemd;
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(the_watchdog_is_fed_while_no_program_can_take_over_and_afte
   BOOST_REQUIRE(systemd.hears("READY=1"));
   const std::string run = brood.home() / "run";
   const std::vector<pid_t> workers = brood.workers();
-  // The real program, but not in a trial: once it has the supervisor's place, its directory is removed.
+  // The real program, except in a trial.  Once it has the supervisor's place, its directory is removed.
   directory.write("new", "#!/bin/sh\nif [ $$ = " + std::to_string(brood.pid()) + " ]; then mv " + run + " " + gone +
                              "; touch " + run + "; fi\nexec " + real + " \"$@\"\n");
   std::filesystem::permissions(directory / "new", std::filesystem::perms::owner_all);

@@ -1,4 +1,4 @@
-// Changes every setting by a rolling restart: the table in brood.toml(5) describes the results.
+// Changes every setting by a rolling restart.  The table in brood.toml(5) describes the results.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>

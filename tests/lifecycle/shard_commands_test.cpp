@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(a_dead_supervisors_jobs_come_back_in_every_shard) {
   ShardServers shards(2);
   const Machine machine(shards);
   for (std::size_t i = 0; i < 2; ++i) {
-    // As a supervisor of another host leaves them.
+    // The keys that a supervisor of another host leaves behind.
     const std::string identity = "elsewhere:1:0123456789ab";
     shards[i].command({"HSET", "brood:processes", identity,
                        R"({"host":"elsewhere","boot_id":"x","pid_namespace":"1","pid":1,"start_time":1,"schema":1})"});

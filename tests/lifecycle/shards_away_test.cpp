@@ -15,7 +15,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Workers that have waited for a second, so that nothing from the start ends their wait.
+// The number of workers that have waited for a second: nothing from the start ends their wait any more.
 int workers_waiting(RedisServer& server) {
   int waiting = 0;
   for (const RedisClient& worker : RedisClient::of(server, "brood-worker"))
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_settled_in_a_shard_that_was_away_is_thoug
   brood.kill9();
   brood.start();
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // The other shard has been looked at, and does not name the dead one any more; its file is still there.
+  // The other shard has been looked at, and does not list the dead supervisor any more.  Its file is still there.
   BOOST_REQUIRE(eventually(
       [&] {
         const auto listed = shards.servers[1].hgetall("brood:processes");
@@ -144,7 +144,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_can_never_be_used_is_refused_while_the_others_
   unfit.kill9();
   const BroodProcess brood(shards.with_workers(2, fmt::format("[[redis.shard]]\nurl = \"{}\"\n", unfit.url())));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // Workers may be ready before a shard is: without a usable one, brood would end.
+  // Workers may be ready before a shard is.  Without a usable shard brood would end.
   BOOST_REQUIRE(eventually([&] { return shards.servers[0].size_of("processes") == 1; }));
   unfit.restart();
   BOOST_TEST(eventually([&] { return brood.log().find("event=redis_unfit") != std::string::npos; }), brood.log_tail());

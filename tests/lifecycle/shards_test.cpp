@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(a_capsule_of_one_worker_runs_one_job_at_a_time_and_keeps_th
   }
 }
 
-// No queue calls a worker there.
+// No queue would call a worker there.
 BOOST_AUTO_TEST_CASE(what_waits_in_quarantine_is_looked_at_in_a_shard_that_no_worker_serves) {
   ShardedLedger shards(3);
   const BroodProcess brood(shards.with_workers(1, "[crashes]\nquarantine_after = 3\n"));
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(what_waits_in_quarantine_is_looked_at_in_a_shard_that_no_wo
   BOOST_TEST(eventually([&] { return shards.ledger.has_done(3); }, 60s), brood.log_tail());
 }
 
-// The supervisor goes by the clock of the first shard, and its children know that.
+// The supervisor uses the clock of the first shard, and its children know that.
 BOOST_AUTO_TEST_CASE(what_fails_in_one_shard_is_retried_by_the_clock_of_that_shard) {
   constexpr std::int64_t hour = 3600;
   const std::int64_t now = std::time(nullptr);
@@ -93,12 +93,12 @@ BOOST_AUTO_TEST_CASE(what_fails_in_one_shard_is_retried_by_the_clock_of_that_sha
                   right.url());
   const BroodProcess brood({.workers = 2, .config = config});
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
-  // It is due only by that clock, which the supervisor knows once it has moved the job.
+  // The job is due only by that clock.  The supervisor knows that clock once it has moved the job.
   ahead.command({"ZADD", "schedule", std::to_string(now + 12 * hour),
                  payload_text("Ledger", fmt::format("[\"{}\",\"0\",0]", ledger.path()), 1)});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(1); }, 60s), brood.log_tail());
 
-  // By a child that recovers it, and by a worker that was there before.
+  // Retried by a child that recovers it, and by a worker that was there before.
   for (const char* const job_class : {"Segfault", "Fail", "Fail", "Fail"}) {
     right.command({"DEL", "retry"});
     enqueue(right, {payload_text(job_class, std::string(job_class) == "Fail" ? R"(["no"])" : "[]", 2, R"("retry":3)")});

@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(no_child_of_the_supervisor_that_a_job_traces_can_signal_it)
     const auto enqueue = [&] {
       return run_brood({"enqueue", "SignalByTracing", "--args", arguments}, brood.environment()).status == 0;
     };
-    BOOST_REQUIRE(eventually(enqueue, 20s));  // that Redis may not listen yet
+    BOOST_REQUIRE(eventually(enqueue, 20s));  // the embedded Redis may not listen yet
     BOOST_REQUIRE_MESSAGE(eventually([&] { return !text_of_file(said).empty(); }, 20s), brood.log_tail());
     const std::string outcome = text_of_file(said);
     BOOST_TEST((outcome == "EPERM" || outcome == "not traced"), named(child) << ": " << outcome);
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(nor_does_one_after_an_upgrade) { survives_a_scoreboard_cut_
 
 namespace {
 
-// By each process that AskSupervisor used.
+// Each process that AskSupervisor used must be refused.
 void expect_refusals(const std::string& file) {
   for (const std::string who : {"worker", "child", "grandchild", "hidden", "daemon"})
     BOOST_TEST(text_of_file(file + "." + who).find("has no say in this") != std::string::npos,
@@ -357,13 +357,13 @@ BOOST_AUTO_TEST_CASE(a_supervisor_is_not_made_to_kill_itself_or_a_bystander) {
   const auto inherited = [&] {
     return brood.log().find("event=supervisor_inherited identity=" + forged.name) != std::string::npos;
   };
-  // Once it is done with the forged supervisor, it signals none of its processes any more.
+  // Once it has finished with the forged supervisor, it signals none of these processes any more.
   BOOST_TEST(eventually(inherited, 30s), brood.log_tail());
   BOOST_TEST(!brood.wait_exit(0ms).has_value(), brood.log_tail());
   BOOST_TEST((brood.workers() == std::vector<pid_t>{worker}), brood.log_tail());
 }
 
-// Any job could log in to such a page: its own user is the one that jobs run as.
+// Any job could log in to such a page, since jobs run as the same user.
 BOOST_AUTO_TEST_CASE(a_page_does_not_start_with_users_that_each_job_could_change) {
   if (geteuid() == 0) {
     BOOST_TEST_MESSAGE("skipped: root may change everything; lifecycle_shield_as_nobody asks");
@@ -393,8 +393,8 @@ BOOST_AUTO_TEST_CASE(a_job_of_an_ordinary_user_cannot_look_into_its_supervisor) 
   BOOST_TEST(said_by("LookIntoSupervisor", one_worker()) == "mem EACCES\nenviron EACCES\n");
 }
 
-// Nothing of ours needs what a process that cannot be dumped is refused: the log's own descriptor of standard error,
-// and a child's choice to go before its supervisor.
+// A process that cannot be dumped is refused some files in /proc.  brood needs none of them: neither to open the log's
+// standard error again, nor to let a child be killed before its supervisor.
 BOOST_AUTO_TEST_CASE(workers_are_the_first_to_go_when_memory_runs_out) {
   RedisServer redis;
   BroodProcess brood(redis, one_worker());

@@ -25,7 +25,7 @@ double redis_seconds(RedisServer& redis) {
   return static_cast<double>(time.view()[0].integer());
 }
 
-// Neither early nor late by more than such a job waits, plus the machine's own delay.
+// The time may differ by what such a job waits, plus the machine's own delay.
 void check_is_about(double found, double expected) {
   BOOST_TEST(found > expected - 5);
   BOOST_TEST(found < expected + 90);

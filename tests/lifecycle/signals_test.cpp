@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr const char* patient = "\"timeout\":600";  // longer than the class has, for a slow machine
+constexpr const char* patient = "\"timeout\":600";  // longer than that of the class, for a slow machine
 
 constexpr const char* unruly_jobs = BROOD_BINARY_DIR "/tests/job_libraries/libunruly_jobs.so";
 constexpr const char* examples = BROOD_BINARY_DIR "/worker/examples/libexamples.so";
@@ -63,7 +63,8 @@ BOOST_AUTO_TEST_CASE(an_interrupt_stops_as_a_term_does) {
   BOOST_TEST(running.ledger.has_done(1));
 }
 
-// timeout(1) sends one to the process and one to its group.  The signals differ here, since equal pending ones merge.
+// timeout(1) sends one signal to the process and one to its group.  The signals differ here, since equal pending ones
+// merge.
 BOOST_AUTO_TEST_CASE(two_stops_at_once_from_one_sender_are_one_wish) {
   Running running;
   running.begin_ledger_job(1000);
@@ -119,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_dump_names_the_function_of_every_running_job_and_disturbs
   BOOST_TEST(jobs_in_flight(running.redis) == 2U);
 }
 
-// The seccomp filter refuses such a signal (see the tests of the shield); this is the second line of defence.
+// The seccomp filter refuses such a signal (see the tests of the shield).  This is the second line of defence.
 BOOST_AUTO_TEST_CASE(a_job_cannot_stop_its_supervisor_where_no_filter_keeps_it_from_trying) {
   Running running({.workers = 1, .config = "[worker]\nseccomp = false\n"});
   for (const int signal : {SIGTERM, SIGINT, SIGTSTP}) {
@@ -162,7 +163,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_claims_ready_without_end_harms_nobody) {
   BOOST_TEST(!running.logs("event=worker_broke_protocol", 0ms));
 }
 
-// Its supervisor then expects an incarnation that the worker never took: the list is found by its field instead.
+// Its supervisor then expects an incarnation that the worker never took.  The list is found by its field instead.
 BOOST_AUTO_TEST_CASE(a_worker_that_asks_for_incarnations_it_does_not_need_loses_nothing) {
   Running running;
   const pid_t worker = running.brood.workers().at(0);

@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_runs_is_shown_as_one_whatever_a_job_has_writt
 BOOST_AUTO_TEST_CASE(status_shows_a_supervisor_among_however_many_files_look_like_scoreboards) {
   RedisServer redis;
   const TemporaryDirectory runtime;
-  // None of these processes can exist.
+  // These pids cannot exist.
   for (int i = 0; i < 300; ++i)
     Scoreboard::create(runtime.path(), "a:" + std::to_string(5'000'000 + i) + ":" + std::to_string(i), 1);
   Scoreboard scoreboard = Scoreboard::create(runtime.path(), "b:" + std::to_string(getpid()) + ":abc", 1);
@@ -353,7 +353,7 @@ BOOST_AUTO_TEST_CASE(status_shows_crashes_by_fingerprint_and_the_last_with_its_s
   BOOST_TEST(member(status({"--crash", "00000000000000aa", "--json"}).output, "class") == "\"Zip\"");
   BOOST_TEST(status({"--crash", "ff"}).status == 64);
 
-  // One bad key hides nothing else.
+  // One bad key does not hide anything else.
   for (const std::string& key : redis.keys("brood:crash*")) redis.command({"DEL", key});
   for (const char* key :
        {"brood:crashes", "brood:crash_times", "brood:crash_counts", "brood:crash_days", "brood:crash_stacks"})

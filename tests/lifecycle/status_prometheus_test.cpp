@@ -38,7 +38,7 @@ std::string complaints(const std::string& text) {
   return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? said : "refused: " + said;
 }
 
-// How many workers have begun a job: one that is in flight may not run yet.
+// The number of workers that have begun a job.  A job that is in flight may not run yet.
 long busy_workers(const BroodProcess& brood) {
   const std::string status = run_brood({"status", "--json"}, brood.environment()).output, busy = R"("state":"busy")";
   long count = 0;
@@ -46,7 +46,7 @@ long busy_workers(const BroodProcess& brood) {
   return count;
 }
 
-// The first number of that name, which is that of all processes.
+// The first number of that name, which belongs to all processes together.
 double number(const CommandResult& result, const std::string& member) {
   const std::size_t at = result.output.find("\"" + member + "\":");
   return at == std::string::npos ? -1 : std::atof(result.output.c_str() + at + member.size() + 3);
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(promtool_finds_nothing_to_complain_of_whatever_the_queues_a
   BOOST_REQUIRE(eventually([&] { return busy_workers(brood) == 1; }, 30s));
   enqueue(redis, {payload_text("Zip", "[]", 3)}, "say \"hi\"\\\n");
   enqueue(redis, {payload_text("Zip", "[]", 4)}, "a\xff");
-  enqueue(redis, {payload_text("Zip", "[]", 5)}, "a\xfe");  // the same as the other once it is made UTF-8
+  enqueue(redis, {payload_text("Zip", "[]", 5)}, "a\xfe");  // the same name as the other once it is made UTF-8
   redis.command({"SADD", "paused", "a\xff"});
   BOOST_REQUIRE(eventually([&] { return redis.size_of("processes") == 1; }));
 
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(waiting_running_and_crashing_add_up_by_class_and_queue_over
              text);
 
   BOOST_TEST(sum_of(text, "brood_queue_run_seconds_count", R"(queue="mails")") == 20);
-  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="mails")") == 19);  // of an unknown queue
+  BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_count", R"(queue="mails")") == 19);  // counted for an unknown queue
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="60")") == 1);
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_bucket", R"(queue="mails",le="21600")") == 19);
   BOOST_TEST(sum_of(text, "brood_queue_wait_seconds_sum", R"(queue="mails")") >= 18 * 100);
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(waiting_running_and_crashing_add_up_by_class_and_queue_over
   BOOST_TEST(complaints(text) == "");
 }
 
-// By its worker, by the recovery of a crash and by the scheduler, while the dead set is at its limit.
+// Counted by its worker, by the recovery of a crash and by the scheduler, while the dead set is at its limit.
 BOOST_AUTO_TEST_CASE(each_job_that_dies_is_counted_though_the_dead_set_is_full) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1, .config = "dead_max_jobs = 1\n"});

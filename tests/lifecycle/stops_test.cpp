@@ -17,7 +17,7 @@ std::chrono::milliseconds elapsed_since(std::chrono::steady_clock::time_point st
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - start);
 }
 
-// Fetched does not mean begun: a stop returns unbegun jobs at once.
+// Fetched does not mean begun: a stop returns jobs that have not begun at once.
 bool has_begun(const BroodProcess& brood, std::size_t jobs) {
   return eventually(
       [&] {
@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_hard_stop_returns_the_job_to_the_head_uncharged_and_exits
   BOOST_TEST(elapsed_since(start).count() < 20000);  // the jobs take a minute
   const std::vector<std::string> left = redis.lrange("queue:default");
   BOOST_REQUIRE(left.size() == 3U);
-  // The tail is fetched next: the two interrupted ones come before the one that was never fetched, byte for byte.
+  // The tail is fetched next.  The two interrupted jobs come before the one that was never fetched, byte for byte.
   BOOST_TEST((left[1] == slow[0] || left[1] == slow[1]));
   BOOST_TEST((left[2] == slow[0] || left[2] == slow[1]));
   BOOST_TEST(left[1] != left[2]);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_gets_term_ends_its_job_and_is_refilled) {
   BOOST_TEST(redis.size_of("retry") == 0U);
 }
 
-// Ten gentle stops under load: nothing is lost, and nothing runs twice to its end.
+// Ten orderly stops under load: nothing is lost, and nothing is completed twice.
 BOOST_AUTO_TEST_CASE(ten_terms_under_load_lose_and_double_nothing) {
   constexpr int jobs = 20000;
   RedisServer redis;

@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_rule_that_is_replaced_pushes_no_job_of_the_one_before) {
   add(redis, "tick");
   BOOST_TEST(eventually([&] { return redis.size_of("queue:ticks") >= 2; }), one.log_tail());
   for (int change = 0; change < 5; ++change) {
-    // The rule differs in its spelling alone, so its ticks begin anew.
+    // Only the spelling of the rule differs, so its ticks begin anew.
     const CommandResult replaced = ask(
         redis, {"add", "tick", "--cron", change % 2 == 0 ? "*/1 * * * * *" : "* * * * * *", "--class", "Tick",
                 "--queue", "ticks", "--args", "[" + std::to_string(change) + "]", "--catch-up", "all", "--replace"});

@@ -1,4 +1,4 @@
-// Jobs that report on themselves: where they threw, when they want to run again, for whom they work.
+// Jobs that report on themselves: where they threw, when they want to run again, for which customer they work.
 #include <brood/job.hpp>
 #include <chrono>
 #include <filesystem>
@@ -21,7 +21,7 @@ struct ThrowDeepDown {
   void perform() { throw_deep_down(); }
 };
 
-// Puts itself off for this long, the first time.
+// Defers itself for this long, the first time.
 struct PutOff {
   std::string path;
   std::int64_t milliseconds = 0;

@@ -45,7 +45,7 @@ std::string line_with(const std::string& text, const std::string& part) {
 
 bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// The place of the throw in its retry record.
+// The place of the throw, from the retry record of the job.
 std::vector<std::string> backtrace_of(const std::string& more) {
   Running running;
   enqueue(running.redis, {payload_text("ThrowDeepDown", "[]", 1, more)});

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Ledger jobs called <tenant>-0, <tenant>-1 ..., pushed as Ruby's client does it.
+// Pushes Ledger jobs called <tenant>-0, <tenant>-1 ..., as Ruby's client does.
 void push(RedisServer& redis, const Ledger& ledger, const std::string& tenant, int count, int milliseconds) {
   std::vector<std::string> payloads;
   for (int i = 0; i < count; ++i) {

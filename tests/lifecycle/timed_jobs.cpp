@@ -24,7 +24,7 @@ void append(const std::string& path, const std::string& line) {
 
 }  // namespace
 
-// Works in steps, and asks for time before each: six take longer than its own timeout.
+// Works in steps, and asks for more time before each.  Six steps take longer than its own timeout.
 struct AskForTime {
   int steps = 0;
   std::string path;

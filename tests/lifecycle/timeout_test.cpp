@@ -27,7 +27,7 @@ BroodOptions workers(int count, const std::string& worker_settings = "", const s
           .config = "[worker]\ntimeout_grace = \"" + grace + "\"\n" + worker_settings};
 }
 
-// The only job in `retry`, once it is there.
+// Waits for the only job in `retry`.
 Payload retried(RedisServer& redis, const BroodProcess& brood) {
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
   return Payload::parse(redis.zrange("retry").front().first);

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_renewed_certificate_and_authority_are_taken_at_hup) {
   redis.command({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"});
   enqueue(redis, {payload_text("Fail", "[]", 1)});
   BOOST_TEST(eventually([&] { return redis.size_of("retry") == 1; }, 30s), brood.log_tail());
-  // The supervisor too: only it beats.
+  // The supervisor reconnects too: only it beats.
   BOOST_TEST(eventually(
                  [&] {
                    const std::string log = brood.log();
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(a_server_with_a_certificate_of_its_own_is_pinned_or_not_ver
   BOOST_TEST(result.status == EX_TEMPFAIL);
   BOOST_TEST(contains(result.errors, "does not pin"), result.errors);
 
-  // Workers, a job's own client and a renewed certificate.
+  // Also for workers, a job's own client and a renewed certificate.
   const std::string program =
       home.write("again", "#!/bin/sh\nexec " BROOD_BINARY_DIR "/bin/brood enqueue Fail -q default\n");
   chmod(program.c_str(), 0755);
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(commands_and_the_programs_of_jobs_find_what_tls_needs) {
       tls_section(authority.ca(), "cert = \"" + client.cert + "\"\nkey = \"" + client.key + "\"\n");
   const std::string config = directory.write("brood.toml", "[redis]\nurl = \"" + redis.url() + "\"\n" + section);
 
-  // With the configuration, and with the environment.
+  // Once with the configuration, once with the environment.
   BOOST_TEST(run_brood({"enqueue", "Any", "-C", config}).status == 0);
   BOOST_TEST(run_brood({"queues", "list", "--json", "-C", config}).status == 0);
   const CommandResult status = run_brood({"status", "-C", config});

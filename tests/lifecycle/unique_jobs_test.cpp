@@ -54,7 +54,7 @@ struct Workplace {
   }
 };
 
-// Whether a run began before the previous one with the same lock had ended or been cut off.
+// Whether a run began before the previous run with the same lock had ended or been cut off.
 bool runs_overlap(const Ledger& ledger) {
   std::vector<Ledger::Run> runs = ledger.runs();
   for (std::size_t i = 1; i < runs.size(); ++i) {
@@ -135,7 +135,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_t
   }
 }
 
-// The lock of a failed job stays with it until its retry, so a job that waits for the lock goes on waiting.
+// A failed job keeps its lock until its retry, so a job that waits for the lock goes on waiting.
 BOOST_FIXTURE_TEST_CASE(who_waits_for_a_lock_waits_for_retries_too_and_goes_on_after_a_deletion, Workplace) {
   const std::string failing = push("Fail", "[\"first\"]", "done", "[1]");
   BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"1s\"\n"});
@@ -196,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_whose_lock_is_no_string_holds_up_no_worker_and_run
   BOOST_TEST(eventually([&] { return ledger.has_done(2) && no_job_is_left(redis); }, 20s), brood.log_tail());
 }
 
-// The check of locks releases only those that other tools' deletions have left.
+// The check of locks releases only locks that were left by deletions of other tools.
 BOOST_FIXTURE_TEST_CASE(locks_are_listed_and_checked, Workplace) {
   const std::string kept = push("Ledger", ledger_args(0, 1)), deleted = push("Fail", "[]");
   for (const std::string& payload : redis.lrange("queue:default")) {
@@ -254,7 +254,7 @@ Kind kind_of(int id) {
   if (id % 8 == 2) return Kind::one_after_the_other;
   return id % 4 == 1 ? Kind::until_start : Kind::until_done;
 }
-constexpr int shared_locks = 7, milliseconds_under_them = 10;  // so that workers meet there
+constexpr int shared_locks = 7, milliseconds_under_them = 10;  // so that workers collide
 int lock_of(int id) { return id / 8 % shared_locks; }
 
 // Among jobs with one lock: the runs that began while another of them was running, or between two runs of a job that
@@ -307,7 +307,7 @@ BOOST_FIXTURE_TEST_CASE(kills_leave_no_lock_without_a_job_and_let_none_go_early,
                              .config = "poll_interval = \"1s\"\n[worker]\nmax_crashes = 1000\n"
                                        "[log]\nlog_jobs = false\n"});
   BOOST_REQUIRE(brood.wait_ready());
-  // A job that waits for a lock tries again at each look of the supervisor, instead of after up to ten seconds.
+  // Makes a job that waits for a lock try again at each look of the supervisor, instead of after up to ten seconds.
   auto hurried = std::chrono::steady_clock::time_point();
   std::size_t most_waiting = 0;
   const auto hurry = [&] {

@@ -26,7 +26,8 @@ BroodOptions behind(const TcpProxy& proxy, int workers) {
   return {.workers = workers, .config = "poll_interval = \"1s\"\n", .arguments = {"--redis", proxy.url()}};
 }
 
-// A brood that reaches its Redis over an unreliable network, with jobs waiting; nullopt: they come only with begin().
+// A brood that reaches its Redis over an unreliable network, with jobs waiting.  If `milliseconds_each` is nullopt,
+// they come with begin().
 struct Site {
   explicit Site(int jobs_to_do, std::optional<int> milliseconds_each, int workers = 4)
       : jobs(jobs_to_do), brood(behind(proxy, workers)) {
@@ -56,7 +57,7 @@ std::set<std::string> worker_connections(RedisServer& redis) {
   return ids;
 }
 
-// Nothing is lost and no job overlaps itself; at the end only the counters are left.
+// Nothing is lost and no job overlaps itself.  At the end only the counters are left.
 void check_end(Site& site, int kills, long least_counted = 1) {
   BOOST_REQUIRE_MESSAGE(eventually([&] { return site.finished(); }, 150s), site.brood.log_tail());
   site.brood.term();
@@ -66,7 +67,7 @@ void check_end(Site& site, int kills, long least_counted = 1) {
   BOOST_TEST(verdict.lost.size() == 0U);
   BOOST_TEST(verdict.unexpected.size() == 0U);
   BOOST_TEST(verdict.overlapped.size() == 0U);
-  BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(kills));  // ended but not yet noted: one for each kill
+  BOOST_TEST(verdict.doubled.size() <= static_cast<std::size_t>(kills));  // for each kill one that was not noted
   BOOST_TEST(jobs_in_flight(site.redis) == 0U);
   BOOST_TEST(site.redis.size_of("brood:processes") == 0U);
   BOOST_TEST(site.redis.size_of("dead") == 0U);
@@ -74,7 +75,7 @@ void check_end(Site& site, int kills, long least_counted = 1) {
     BOOST_TEST(site.redis.command({"TYPE", key}).view().text() == "string", key);  // a tombstone
 
   // A count with an unknown outcome is not repeated, so the total may be lower than the number of runs.  A worker that
-  // was killed at the start of a job has counted it, but not written it down.
+  // was killed at the start of a job has counted it, but not recorded it.
   const long processed = std::stol(site.redis.get("stat:processed").value_or("0"));
   BOOST_TEST(processed >= least_counted);
   BOOST_TEST(processed <= static_cast<long>(site.ledger.runs().size()) + kills);
@@ -88,7 +89,7 @@ BOOST_AUTO_TEST_CASE(connections_reset_at_random_points_lose_and_double_nothing)
   int cuts = 0;
   for (const auto end = Clock::now() + 6s; (Clock::now() < end || cuts <= 20) && !site.ledger.has_done(4500);) {
     const std::size_t before = site.proxy.accepted();
-    // Zero bytes further: before the request, or between its effect and its reply.
+    // 0 bytes further: before the request, or between its effect and its reply.
     const auto bytes = static_cast<std::size_t>(std::max(0, dice.roll(-300, 700)));
     switch (dice.roll(0, 9)) {
       case 0:
@@ -108,7 +109,7 @@ BOOST_AUTO_TEST_CASE(connections_reset_at_random_points_lose_and_double_nothing)
   }
   BOOST_TEST((cuts > 20 || site.ledger.has_done(4500)));
 
-  check_end(site, 0, 0);  // each count may have been cut off from its answer
+  check_end(site, 0, 0);  // each count may have lost its answer
 }
 
 BOOST_AUTO_TEST_CASE(random_kills_of_workers_meanwhile_cost_each_the_job_in_hand) {
@@ -167,7 +168,7 @@ BOOST_AUTO_TEST_CASE(at_every_instant_of_a_faulty_run_each_job_is_in_one_place) 
   BOOST_TEST(eventually([&] { return jobs_in_flight(site.redis) == 0; }), site.brood.log_tail());
 }
 
-// A command whose client has given up may still arrive; a late reply may have been the only answer to a fetch.
+// A command whose client has given up may still arrive.  A late reply may have been the only answer to a fetch.
 BOOST_AUTO_TEST_CASE(a_direction_that_stands_still_beyond_the_deadline_loses_and_doubles_nothing) {
   Site late_requests(8'000, std::nullopt, 2), late_replies(8'000, std::nullopt, 2);
   late_requests.begin(2);
@@ -224,7 +225,8 @@ BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on)
   enqueue_ledger_jobs(redis, ledger.path(), 500);
 
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(500); }, 20s), brood.log_tail());
-  // Reported in every form of the status.  A worker that was in a job at the flush may notice it later than the others.
+  // Every form of the status reports this.  A worker that was in a job at the flush may notice it later than the
+  // others.
   long dropped = 0;
   std::string json, text, metrics;
   const auto status = [&](const std::string& format) {
@@ -252,7 +254,7 @@ BOOST_AUTO_TEST_CASE(workers_of_a_flushed_redis_say_what_they_dropped_and_go_on)
   BOOST_TEST(jobs_in_flight(redis) == 0U);
 }
 
-// A replica that takes over may have missed the last writes: numbers and jobs are older.
+// A replica that takes over may have missed the last writes: its numbers and jobs are older.
 BOOST_AUTO_TEST_CASE(a_redis_that_rolled_back_loses_none_of_the_jobs_that_it_has) {
   constexpr int jobs = 8'000;  // so that workers hold some when Redis is killed
   RedisServer redis;

@@ -1,4 +1,4 @@
-// Jobs that a supervisor must survive, in a library that loads no sooner than a test wants.
+// Jobs that a supervisor must survive, in a library whose loading a test can delay.
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -55,7 +55,7 @@ struct Babble {
   }
 };
 
-// Writes the value of an environment variable to a file, "unset" if there is none.
+// Writes the value of an environment variable to a file; "unset" if there is none.
 struct TellEnvironment {
   std::string variable, path;
   void perform() {
@@ -64,8 +64,8 @@ struct TellEnvironment {
   }
 };
 
-// If BROOD_TEST_SCARCITY names a directory, a process that loads this library can open nothing any more, unless the
-// directory has a file `open`.
+// If BROOD_TEST_SCARCITY names a directory without a file `open`, a process that loads this library can open nothing
+// any more.
 void be_scarce() {
   const char* gate = std::getenv("BROOD_TEST_SCARCITY");
   if (gate == nullptr || std::filesystem::exists(std::string(gate) + "/open")) return;
@@ -83,7 +83,7 @@ struct CrashesWhileLoading {
 };
 const CrashesWhileLoading crashes_while_loading;
 
-// If BROOD_TEST_GATE names a directory, the first process that loads this library passes at once and all others wait
+// If BROOD_TEST_GATE names a directory, the first process that loads this library passes at once.  All others wait
 // until the directory has a file `open`.
 void brood_setup(brood::Setup&) {
   be_scarce();

@@ -1,4 +1,4 @@
-// What becomes of an upgrade that fails: the old program and its workers go on.
+// After an upgrade that fails, the old program and its workers go on.
 #include "tests/lifecycle/installed_brood.hpp"
 
 #include <fcntl.h>
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(a_program_that_fails_in_the_last_moment_leaves_the_old_one_
   BOOST_TEST(site.fetches(2));
 }
 
-// Who would end in the place of the supervisor ends in the rehearsal too, since that has the very same words.
+// A program that would end in the supervisor's place also ends in the rehearsal, since it gets the very same words.
 BOOST_AUTO_TEST_CASE(a_program_that_passes_a_check_and_then_ends_is_found_out_and_changes_nothing) {
   Installed site;
   const std::string go = site.directory / "go";
@@ -217,7 +217,8 @@ BOOST_AUTO_TEST_CASE(workers_run_on_while_no_program_can_take_over) {
   BOOST_TEST(site.redis.size_of("queue:default") == 0U);
 }
 
-// Another version's scoreboard: what its workers do cannot be read, so they are let finish, and nothing runs twice.
+// For example another version's scoreboard.  It does not show what its workers do, so they may finish, and nothing runs
+// twice.
 BOOST_AUTO_TEST_CASE(workers_whose_records_cannot_be_read_finish_and_are_replaced) {
   Installed site;
   const std::string go = site.directory / "go";
@@ -226,7 +227,7 @@ BOOST_AUTO_TEST_CASE(workers_whose_records_cannot_be_read_finish_and_are_replace
   const std::vector<pid_t> before = site.brood->workers();
   const std::string board = scoreboard_file_of(*site.brood);
   const int file = open(board.c_str(), O_WRONLY);
-  // The supervisor mends what a job might have written there: this goes on until the next program has seen it.
+  // The supervisor repairs what a job might have written there, so this goes on until the next program has seen it.
   std::atomic<bool> seen = false;
   std::thread other_version([&] {
     const std::uint32_t version = 0xffff;

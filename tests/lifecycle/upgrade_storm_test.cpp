@@ -37,8 +37,8 @@ BOOST_AUTO_TEST_CASE(upgrades_under_load_lose_no_job_and_repeat_none_and_workers
     brood.signal(SIGUSR2);
     const auto ended = [&] {
       load.keep_up();
-      // It reads slot by slot: two swaps meanwhile look as if one fetching worker were missing.  That does not happen
-      // twice in a row.
+      // This reads slot by slot, so two swaps meanwhile look as if one fetching worker were missing.  That does not
+      // happen twice in a row.
       fewest = std::min(fewest, std::max(fetching_workers(brood), fetching_workers(brood)));
       return times_logged(brood, "restart_ended") >= upgrade;
     };
@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(nor_do_they_when_whoever_takes_part_is_killed) {
     BOOST_TEST_REQUIRE(eventually([&] { return fetching_workers(brood) > 0; }, 60s), brood.log_tail());
     load.keep_up();
     brood.signal(dice.roll(0, 1) == 0 ? SIGUSR2 : SIGHUP);
-    // At a random moment of it.
+    // At a random moment of the upgrade.
     const int moment = dice.roll(0, 3);
     const auto seen = [&](const char* event) {
       const std::size_t before = times_logged(brood, event);

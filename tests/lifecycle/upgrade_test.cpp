@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(a_long_job_runs_through_many_of_them_and_as_many_restarts_a
   BOOST_TEST(site.redis.size_of("retry") == 0U);
 }
 
-// A script may have run the program, and its shell has cleared the mask of signals.
+// A script may have started the program, and its shell has cleared the signal mask.
 BOOST_AUTO_TEST_CASE(a_stop_is_heard_before_the_new_program_has_its_loop) {
   Installed site;
   site.install_with("/bin/true\nexport " + fails_in_takeover + "waits");
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(a_stop_is_heard_before_the_new_program_has_its_loop) {
   BOOST_TEST(site.logs("signal=SIGTERM"), site.brood->log_tail());
 }
 
-// A package may have put another version's page in its place; and an upgrade may have been taken back.
+// A package may have installed another version's page, and an upgrade may have been taken back.
 BOOST_AUTO_TEST_CASE(a_supervisor_keeps_the_page_of_its_own_version) {
   const TemporaryDirectory place;
   Installed site(1, "[web]\nlisten = \"unix:" + (place / "web.sock") + "\"\n");

@@ -63,7 +63,7 @@ struct Waiting {
   bool hears_of_changes() {
     return eventually([&] { return somebodys_last_command_is("subscribe") && somebodys_last_command_is("exists"); });
   }
-  // As Ruby's client does, for a time that has come.
+  // Schedules as Ruby's client does, for a time that has come.
   void schedule(const std::string& id) {
     redis.command(
         {"ZADD", "schedule", "1",
@@ -72,7 +72,7 @@ struct Waiting {
   bool all_wait(int workers) {
     return eventually([&] { return blocked("brood-worker") == workers; }, 20s);
   }
-  // Pushes to each queue in turn, each time when the last job has begun; returns the milliseconds until they began, in
+  // Pushes to each queue in turn, each time when the last job has begun.  Returns the milliseconds until they began, in
   // order.
   std::vector<double> begin_one_by_one(const Names& queues, int rounds) {
     std::vector<double> took;
@@ -177,7 +177,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_that_lie_in_a_full_redis_are_done, Waiting) {
   BroodProcess brood(redis, {.workers = 2, .queues = queues});
   BOOST_TEST(eventually([&] { return ledger.has_done(6); }, 20s), brood.log_tail());
 
-  // There is room again: refused workers soon wait again, and no job was missed meanwhile.
+  // There is room again.  Refused workers soon wait again, and no job was missed meanwhile.
   redis.command({"CONFIG", "SET", "maxmemory", "0"});
   begin_one_by_one(queues, 1);
   BOOST_TEST(all_wait(2), brood.log_tail());
@@ -231,7 +231,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_arrives_while_a_worker_quiets_goes_back_to_th
     }
     BOOST_REQUIRE(eventually([&] { return blocked("brood-worker") == 0; }));
     BOOST_REQUIRE(eventually([&] { return jobs_in_flight(redis) == 0 && blocked("brood-doorbell") == 0; }));
-    // Jobs that were begun before the quiet arrived are done; the rest are in their original order.
+    // Jobs that were begun before the quiet arrived are done.  The rest are in their original order.
     BOOST_REQUIRE(
         eventually([&] { return redis.size_of("queue:a") + ledger.done().size() - done_before == sent.size(); }));
     const auto done = ledger.done();
@@ -239,7 +239,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_arrives_while_a_worker_quiets_goes_back_to_th
     for (std::size_t i = sent.size(); i-- > 0;) {
       if (!done.contains(ids[i])) expected.push_back(sent[i]);
     }
-    // Each of the two may have had one, and the last to give back has its own at the head.
+    // Each of the two workers may have had one.  The last to give back has its own at the head.
     Names left = redis.lrange("queue:a");
     const std::set<std::string> at_the_head(left.end() - std::min<std::ptrdiff_t>(2, std::ssize(left)), left.end());
     for (Names* jobs : {&left, &expected}) {
@@ -303,7 +303,7 @@ BOOST_FIXTURE_TEST_CASE(what_anybody_schedules_begins_at_once, Waiting) {
     BOOST_REQUIRE_MESSAGE(begins(std::to_string(i)), brood.log_tail());
     took.push_back(static_cast<double>(began(std::to_string(i)) - at) / 1e6);
   }
-  // A look would come every five seconds, or some 450 ms apart if changes are not reported.
+  // Looks come every five seconds, or some 450 ms apart if changes are not reported.
   std::sort(took.begin(), took.end());
   BOOST_TEST(took[took.size() / 2] < 300.0);
 }

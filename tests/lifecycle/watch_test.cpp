@@ -22,7 +22,7 @@ namespace {
 constexpr const char* jid_of_sleep = "000000000000000000000007";
 constexpr auto patience = 30s;
 
-// A brood with a running job, one that has crashed its worker, and three that no worker fetches; and a terminal.
+// A terminal, and a brood with a running job, one that has crashed its worker, and three that no worker fetches.
 struct Watched {
   RedisServer redis{{.append_only = true}};
   BroodProcess brood;

@@ -30,7 +30,7 @@ void fill(RedisServer& redis, const std::string& set, int count, double first_sc
   }
 }
 
-// How often each jid is anywhere, by place.
+// How often each jid is found in all places together.
 std::map<std::string, int> census(RedisServer& redis) {
   std::map<std::string, int> found;
   for (const char* queue : {"queue:low", "queue:high"})
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(a_walk_ends_while_others_add_and_take) {
   Api api{redis.url()};
   int more = 100'000;
   const BulkResult result = api.retries().run_all({}, [&](std::size_t, std::size_t) {
-    // Each page brings more, before what is still to come and behind it; and others take some.
+    // Each page brings more entries, before those still to come and after them.  Other clients remove some.
     for (int i = 0; i < 300; ++i) redis.command({"ZADD", "retry", "1998.5", job(more++)});
     for (int i = 0; i < 100; ++i) redis.command({"ZADD", "retry", "3000", job(more++)});
     redis.command({"ZREMRANGEBYSCORE", "retry", "1900", "1909"});
@@ -175,7 +175,7 @@ BOOST_AUTO_TEST_CASE(threads_share_one_api) {
   for (char digit : {'1', '2', '3'}) {
     threads.emplace_back([&api, digit] {
       api.retries().run_all([&](const SetEntry& entry) {
-        api.stats();  // nothing is locked while a function of the user's runs
+        api.stats();  // no lock is held while a function of the user's runs
         return entry.jid.back() == digit;
       });
     });
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(a_client_that_is_killed_loses_and_doubles_nothing) {
       }
       _exit(0);
     }
-    // A moment that differs from round to round, by what has been moved.
+    // The moment differs from round to round: it depends on how many have been moved.
     const bool begun =
         eventually([&] { return redis.size_of("retry") < jobs - 1'000u * static_cast<unsigned>(round); });
     kill(child, SIGKILL);

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_has_a_connection_of_its_own) {
   const Queue short_queue = api.queue("short"), long_queue = api.queue("long");
   BOOST_TEST(short_queue.size() == 1U);
   const std::size_t before = connections_of(redis);
-  // Both ask at once, which on one socket would mix their replies.
+  // Both ask at once: on one socket this would mix their replies.
   ForkedChild child([&] {
     bool right = true;
     for (int i = 0; i < 300; ++i) right = right && long_queue.size() == 40 && long_queue.page(0, 50).size() == 40;
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(a_forked_child_has_a_connection_of_its_own) {
   while (child.is_running()) right = right && short_queue.size() == 1;
   BOOST_TEST(child.was_well());
   BOOST_TEST(right);
-  BOOST_TEST(short_queue.size() == 1U);  // on the connection that it had
+  BOOST_TEST(short_queue.size() == 1U);  // on its former connection
   BOOST_TEST(connections_of(redis) == before + 1);
 }
 
@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_child_goes_on_with_what_was_set_and_begun) {
   std::size_t seen = 0;
   bool well = false;
   api.queue("default").each([&](const JobRecord&) {
-    if (++seen == 300) {  // in the midst of a page
+    if (++seen == 300) {  // in the middle of a page
       well = in_child([&] {
         for (int i = 1; i <= 5; ++i)
           redis.command({"ZADD", "retry", std::to_string(i),

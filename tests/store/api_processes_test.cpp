@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(a_process_is_what_its_heartbeat_says) {
   BOOST_TEST(process.capsules[0].mode == "weighted");
   BOOST_TEST(process.capsules[0].weights.at("high") == 2);
   BOOST_TEST(process.capsules[1].name == "single");
-  BOOST_TEST(process.concurrency == 6);  // of the field, which may change
+  BOOST_TEST(process.concurrency == 6);  // from the field, which may change
   BOOST_TEST(process.busy == 2);
   BOOST_TEST(process.rss_kb == 123456);
   BOOST_TEST(process.rtt_us == 89);

@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(of_equal_jobs_those_go_that_were_meant) {
   }
   fill(redis, "q", payloads);
   Api api{redis.url()};
-  std::set<std::string> seen;  // each but the newest of its bytes
+  std::set<std::string> seen;  // for each payload, all jobs but the newest
   const BulkResult result =
       api.queue("q").remove_if([&](const JobRecord& job) { return !seen.insert(job.payload).second; });
   BOOST_TEST(result.done == 49u);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(tenants_are_summed_up_and_listed_by_their_base) {
   BOOST_TEST(bases[0].size == 1u);
   BOOST_TEST(bases[1].name == "images~*");
   BOOST_TEST(bases[1].size == 4u);
-  BOOST_TEST(!bases[1].paused);  // one tenant is
+  BOOST_TEST(!bases[1].paused);  // only one tenant is
   const std::vector<QueueSummary> tenants = api.tenants("images");
   BOOST_REQUIRE(tenants.size() == 2u);
   BOOST_TEST(tenants[0].name == "images~b");

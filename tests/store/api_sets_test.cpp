@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_walk_meets_every_entry_once_the_highest_score_first) {
   });
   BOOST_TEST(met == expected, boost::test_tools::per_element());
 
-  // It misses none while the walker removes what it meets, or others do.
+  // It misses no entry while the walker removes what it meets, or other clients do.
   Strings again;
   JobSet set = api.retries();
   set.each([&](const SetEntry& entry) {
@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_search_finds_by_text_pattern_and_jid) {
   BOOST_TEST(!api.retries().find("OkJob"));
   BOOST_TEST(!api.retries().find(""));
   BOOST_TEST(!api.dead().find("j7"));
-  // A search result can be changed: it has the score as it is compared.
+  // A search result can be changed: it has the score with which it is compared.
   BOOST_TEST(api.retries().remove(*api.retries().find("j7")));
   BOOST_TEST(!api.retries().find("j7"));
 }
@@ -294,7 +294,7 @@ BOOST_AUTO_TEST_CASE(whoever_changed_an_entry_meanwhile_wins) {
   Api api{redis.url()};
   JobSet set = api.retries();
   const SetEntry read = only(set);
-  add(redis, "retry", "6", job("a"));  // rescheduled by another
+  add(redis, "retry", "6", job("a"));  // rescheduled by another client
   BOOST_TEST(!set.remove(read));
   BOOST_TEST(!set.run(read));
   BOOST_TEST(!set.kill(read));

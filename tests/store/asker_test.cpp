@@ -26,7 +26,7 @@ using namespace brood;
 
 namespace {
 
-// Makes this kernel, for this process, one that lacks these.
+// Makes this kernel, for this process, one without these calls.
 void lose(bool peer_pidfd, bool pidfd_open) {
   const std::unique_ptr<void, decltype(&seccomp_release)> filter(seccomp_init(SCMP_ACT_ALLOW), seccomp_release);
   constexpr int so_peerpidfd = 77;
@@ -36,7 +36,7 @@ void lose(bool peer_pidfd, bool pidfd_open) {
   if (seccomp_load(filter.get()) != 0) _exit(2);
 }
 
-// A process that gets exactly this pid; 0: this process may not choose.
+// Forks a process with exactly this pid; returns 0 if this process may not choose one.
 pid_t fork_as(pid_t pid) {
   clone_args wanted{};
   wanted.exit_signal = SIGCHLD;
@@ -51,7 +51,7 @@ pid_t fork_as(pid_t pid) {
 
 enum class When { before_the_accept, after_it };
 
-// A process connects and ends, and its pid becomes a bystander's.  Then its connection asks.
+// A process connects and ends, and a bystander gets its pid.  Then its connection asks.
 int judge_after_reuse(When when) {
   Listening listening;
   const UniqueFd client(socket(AF_UNIX, SOCK_STREAM, 0));
@@ -69,7 +69,7 @@ int judge_after_reuse(When when) {
   if (when == When::after_it && !listening.run_until([&] { return listening.socket->clients() == 1; })) return 3;
   kill(connecting, SIGKILL);
   waitpid(connecting, nullptr, 0);
-  // Within the same hundredth of a second its start time would be the same, too; a real pid comes round much later.
+  // Within the same hundredth of a second its start time would be the same, too.  A real pid is reused much later.
   usleep(20'000);
   const pid_t bystander = fork_as(connecting);
   if (bystander == 0) return 77;

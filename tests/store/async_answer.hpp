@@ -12,7 +12,7 @@ namespace brood {
 
 inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// A connection with a record of its callbacks.
+// Records the callbacks of a connection.
 struct Witness {
   int connects = 0;
   std::vector<std::string> losses;

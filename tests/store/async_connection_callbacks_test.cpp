@@ -56,7 +56,7 @@ BOOST_FIXTURE_TEST_CASE(a_callback_may_send_and_open_and_close, OpenedConnection
 BOOST_AUTO_TEST_CASE(a_callback_may_destroy_the_connection) {
   TurnedLoop loop;
   RedisServer server;
-  // From an answer, from a failure, from each event.
+  // From the callback of an answer, of a failure, and of each event.
   std::unique_ptr<AsyncConnection> redis;
   bool late = false;
   const auto destroy = [&] { redis.reset(); };

@@ -84,7 +84,7 @@ BOOST_FIXTURE_TEST_CASE(a_reply_that_came_while_the_loop_stood_still_is_in_time,
 
   BOOST_REQUIRE(bool(answer));
   BOOST_TEST(answer.result->ok());
-  // The time in which the loop stood still does not count against a later command.
+  // The time in which the loop stood still does not count for a later command.
   std::this_thread::sleep_until(std::chrono::steady_clock::now() + 2500ms);
   Answer later;
   redis.send({"PING"}, 2s, later.keep());
@@ -105,7 +105,7 @@ BOOST_AUTO_TEST_CASE(large_values_may_take_longer_than_the_deadline_as_long_as_t
 
   Answer set, ping, get;
   connection.send({"SET", "k", value}, 1s, set.keep());
-  connection.send({"PING"}, 1s, ping.keep());  // small ones wait behind it
+  connection.send({"PING"}, 1s, ping.keep());  // small commands wait behind it
   BOOST_REQUIRE(loop.until([&] { return set && ping; }));
   BOOST_TEST(set.result->ok(), set.result->why());
   BOOST_TEST(ping.result->ok(), ping.result->why());

@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_as_a_replica_is_left_for_the_one_that
     AsyncConnection connection(loop.get(), "", witness.events);
     connection.open(address.address());
     BOOST_REQUIRE(loop.until([&] { return witness.connects == 1; }));
-    Answer reached;  // a connection may stand before the proxy has passed it on
+    Answer reached;  // a connection may open before the proxy has connected to the server
     connection.send({"PING"}, 10s, reached.keep());
     BOOST_REQUIRE(loop.until([&] { return reached && reached.result->ok(); }));
     former.command({"REPLICAOF", "127.0.0.1", "1"});
@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_answers_as_a_replica_is_left_for_the_one_that
     BOOST_REQUIRE(loop.until([&] { return refused && witness.connects >= 2; }));
 
     BOOST_TEST(contains(refused.result->why(), "READONLY"));
-    BOOST_REQUIRE(!witness.losses.empty());  // two, when the address still led there
+    BOOST_REQUIRE(!witness.losses.empty());  // two, if the address still led there
     BOOST_TEST(contains(witness.losses[0], "READONLY"));
     Answer answer;
     connection.send({"GET", "is"}, 10s, answer.keep());

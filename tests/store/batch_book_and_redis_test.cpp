@@ -13,7 +13,7 @@ using testing::BatchBook;
 using testing::FakeBatch;
 using Strings = std::vector<std::string>;
 
-// The batches of the testing kit are counted as the scripts count them.
+// The testing kit counts batches as the scripts count them.
 namespace {
 
 constexpr std::array event_names{"complete", "success", "death", "finished"};
@@ -118,7 +118,7 @@ struct Both {
     connection.run(end_jobs_in_batch(bid, std::to_string(index), word_of(ending)));
     book.end(with_place_in_batch(payload_of("any"), bid, index), ending);
   }
-  // As an operator does on a page.
+  // Retries it as an operator does on a page.
   void retry_failed_step(std::mt19937_64& random) {
     const auto dead = redis.zrange("dead");
     if (dead.empty() || random() % 3 != 0) return;

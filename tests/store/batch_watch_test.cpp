@@ -36,7 +36,7 @@ struct Watching : LoopWithRedis {
     watch.emplace(loop, connection, "me", workers);
   }
   bool begin(int entry) { return worker.begin(entry, "jid", "Job", wall_now(), steady_now(), 0); }
-  // The script, by its text: the first time Redis does not know it.
+  // Whether Redis got the script by EVAL: it does not know it the first time.
   bool is_refused() {
     const Reply stats = redis.command({"INFO", "commandstats"});
     return stats.view().text().find("cmdstat_eval:") != std::string_view::npos;
@@ -85,7 +85,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_is_taken_while_redis_is_away, Watching) {
   run_for(100ms);
   BOOST_TEST(!taken_back(1));
   open(connection);
-  watch->look_for_a_while();  // to connect may take a busy machine longer than it looks
+  watch->look_for_a_while();  // connecting may take a busy machine longer than it looks
   BOOST_TEST(run_until([&] { return redis.size_of("queue:default") == 4; }));
 }
 

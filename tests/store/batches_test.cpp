@@ -57,7 +57,7 @@ BOOST_FIXTURE_TEST_CASE(a_callback_is_an_ordinary_job_with_its_own_arguments, Ba
 BOOST_FIXTURE_TEST_CASE(no_callback_is_pushed_before_the_push_has_returned, Batches) {
   Batch batch = batch_with_callbacks();
   batch.push([&](BatchJobs& jobs) {
-    for (int row = 0; row < 1000; ++row) jobs.enqueue(ImportRow{row});  // a whole slice, which is sent
+    for (int row = 0; row < 1000; ++row) jobs.enqueue(ImportRow{row});  // a whole slice, which is sent at once
     perform("rows", std::vector<Kind>(100, Kind::move_to_dead));
     for (int i = 0; i < 9; ++i) perform("rows", std::vector<Kind>(100, Kind::acknowledge));
     BOOST_TEST(counts(batch.bid()) == "open: 1000 = 900 + 0 + 100, 0 failing");
@@ -182,7 +182,7 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_batch_fires_finished_alone, Batches) {
   BOOST_TEST(counts(batch.bid()) == "cancelled: 2 = 1 + 0 + 1, 0 failing");
 }
 
-// The process of a job was killed while it pushed a child: once the job ends, the parent no longer waits for that
+// The process of a job was killed while it pushed a child.  Once the job ends, its parent no longer waits for that
 // child.
 BOOST_FIXTURE_TEST_CASE(a_child_whose_push_never_returned_is_cancelled_when_the_job_that_pushed_it_ends, Batches) {
   Batch parent = batch_with_callbacks();
@@ -291,7 +291,7 @@ BOOST_FIXTURE_TEST_CASE(hostile_places_in_a_batch_count_nowhere, Batches) {
   BOOST_TEST(redis.get("brood:batch:" + batch.bid() + ":states").value() == std::string(1, '\0'));
   redis.command({"DEL", RedisKey("brood:batch:" + batch.bid())});
   redis.command({"SET", RedisKey("brood:batch:" + batch.bid()), "no hash"});
-  perform("rows", {Kind::acknowledge});  // is settled all the same
+  perform("rows", {Kind::acknowledge});  // is settled anyway
   BOOST_TEST(redis.size_of("queue:rows") == 0u);
 }
 

@@ -195,7 +195,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_set_aside_goes_back_behind_what_waits_longer_an
   }
 }
 
-// The worker may give them back, or die: no worker would look for them in a forgotten queue.
+// The worker may give them back, or die.  No worker would look for them in a forgotten queue.
 BOOST_FIXTURE_TEST_CASE(a_queue_of_what_was_set_aside_is_known_as_long_as_a_worker_has_jobs_of_it, Site) {
   caps = {{"k", {}, 2, {"K"}}};
   const auto give_back_aside = [&] { return connection.run(return_set_aside("q@k", "q", 9)).view().integer(); };
@@ -213,7 +213,7 @@ BOOST_FIXTURE_TEST_CASE(a_queue_of_what_was_set_aside_is_known_as_long_as_a_work
   BOOST_TEST(redis.smembers("brood:set_aside").empty());
   redis.command({"SADD", "brood:set_aside", "q@k"});
   redis.command({"DEL", "brood:cap:k"});
-  redis.command({"SET", "brood:cap:k", "no set"});  // the holders are not known
+  redis.command({"SET", "brood:cap:k", "no set"});  // so that the holders are not known
   BOOST_TEST(give_back_aside() == 0);
   BOOST_TEST(redis.size_of("brood:set_aside") == 1u);
 }

@@ -57,7 +57,7 @@ BOOST_FIXTURE_TEST_CASE(a_pause_ends_once_and_not_before_its_time, Site) {
   BOOST_TEST(end(over) == 0);
 }
 
-// An earlier release unpauses without removing it.
+// An earlier release unpauses a class without removing the text.
 BOOST_FIXTURE_TEST_CASE(a_text_whose_class_is_not_paused_goes, Site) {
   redis.command({"HSET", why, "A", "1700000000 1900000000 x"});
   BOOST_TEST(end(known()) == 0);

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(a_batch_is_as_large_as_it_was_asked_to_be) {
   BOOST_TEST(redis.size_of("queue:critical") == 250u);
 }
 
-#ifndef __clang__  // 14 cannot read g++'s views
+#ifndef __clang__  // clang 14 cannot read g++'s views
 BOOST_AUTO_TEST_CASE(a_bulk_holds_no_more_than_a_slice_of_its_range) {
   RedisServer redis;
   Client client{redis.url()};
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(what_a_later_slice_is_refused_for_says_what_was_pushed) {
   BOOST_TEST(redis.size_of("schedule") == 0U);
 }
 
-// A slice is a command for each queue.
+// A slice consists of one command for each queue.
 BOOST_AUTO_TEST_CASE(what_is_refused_in_part_says_what_was_pushed) {
   RedisServer redis;
   Client client{redis.url()};

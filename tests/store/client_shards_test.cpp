@@ -37,7 +37,7 @@ std::size_t shard_of(const ShardServers& shards, const std::string& key) {
 
 constexpr const char* queue = "queue:default";
 
-// How often a jid lies in any of them.
+// All payloads of all shards.
 std::multiset<std::string> payloads(ShardServers& shards) {
   std::multiset<std::string> all;
   for (std::size_t i = 0; i < shards.size(); ++i) {
@@ -315,7 +315,7 @@ BOOST_AUTO_TEST_CASE(a_buffer_keeps_only_what_nobody_takes) {
   shards[its].restart();
   shards[other].restart();
   BOOST_TEST(client.drain(5s) == 0U);
-  BOOST_TEST(shards.size_of(queue) == 4U);  // they keep nothing over a restart
+  BOOST_TEST(shards.size_of(queue) == 4U);  // the servers keep nothing over a restart
   BOOST_TEST(shards[its].size_of(queue) >= 3U);
 }
 

@@ -24,7 +24,7 @@ using namespace brood;
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
-// A shard that lies in a slot of a real cluster, while that moves from node to node.
+// A shard in a slot of a real cluster, while the slot moves from node to node.
 
 namespace {
 
@@ -50,7 +50,7 @@ struct Sharded {
 Command set(const std::string& key, const std::string& value) { return {"SET", RedisKey(key), value}; }
 Command get(const std::string& key) { return {"GET", RedisKey(key)}; }
 
-// Some workers and a pusher, each with a connection of its own.  They act as brood does: a call is sent with the same
+// Some workers and a pusher, each with its own connection.  They act as brood does: they send a call with the same
 // bytes until it is answered, and a fenced worker begins anew.
 class Load {
  public:
@@ -60,7 +60,7 @@ class Load {
   }
   ~Load() { end(); }
 
-  // Until all that was pushed has run.
+  // Waits until all pushed jobs have run.
   void end() {
     pushing_ = false;
     if (!threads_.empty()) threads_.front().join();
@@ -75,7 +75,7 @@ class Load {
     const std::lock_guard lock(mutex_);
     return runs_.size();
   }
-  // How many jobs ran, and none twice.
+  // Checks that all jobs ran, each once.
   void check() {
     end();
     const std::lock_guard lock(mutex_);
@@ -114,14 +114,14 @@ class Load {
     }
   }
 
-  // Each push is one command, and is sent again only if it was not applied.  A lost answer would leave that open, so
+  // Each push is one command, and is sent again only if it was not applied.  A lost answer would leave that unknown, so
   // batches are numbered.
   void push() {
     guarded([this] {
       Connection redis(address_, patient);
       while (pushing_) {
         const std::string job = std::to_string(pushed_);
-        // Pushed under a name of its own first, again and again until it is there, and then moved.
+        // First pushed to a separate key, again and again until it is there, then moved.
         deliver(redis, [&] {
           return redis.call(
               {"EVAL",
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(another_node_has_to_say_that_this_one_owns_its_slot_still) 
   BOOST_TEST(site.redis.is_at_master());
 }
 
-// Long before its own deadline: a node that stands still closes nothing.
+// Long before its own deadline: a node that stands still closes no connection.
 BOOST_AUTO_TEST_CASE(who_waits_for_a_node_that_stands_still_is_told_of_its_successor) {
   Sharded site({.replicas_of_each = 1});
   RedisServer& first = site.owner();
@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(a_wait_in_redis_ends_when_its_slot_has_moved_and_the_next_c
 
 BOOST_AUTO_TEST_CASE(nothing_is_lost_or_done_twice_while_a_slot_moves_back_and_forth) {
   Sharded site;
-  // Enough that a move takes a while.
+  // Enough keys to make a move take a while.
   for (int i = 0; i < 300; ++i) site.text(set("filler:" + std::to_string(i), "x"));
   Load load(site.address, 3);
   for (int i = 0; i < 8; ++i) {
@@ -405,7 +405,7 @@ BOOST_AUTO_TEST_CASE(what_a_replica_has_confirmed_outlives_the_death_of_the_mast
   BOOST_TEST(eventually([&] { return &site.owner() != &master; }, 30s));
   const SteadyTime elected = steady_now();
   const std::size_t before = load.runs();
-  // Without its master no replica confirms.  The master comes back, as a replica.
+  // Without its master no replica confirms.  The former master comes back as a replica.
   master.restart();
   BOOST_TEST(eventually([&] { return load.runs() >= before + 20; }, 20s));
   BOOST_TEST_MESSAGE(

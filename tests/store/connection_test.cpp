@@ -26,7 +26,7 @@ const Connection::Timeouts brief{20s, 300ms};
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-// Why `command` was lost; empty when it was answered.
+// Why `command` was lost; empty if it was answered.
 std::string loss_of(Connection& redis, const Command& command) {
   try {
     redis.call(command);
@@ -328,7 +328,7 @@ BOOST_AUTO_TEST_CASE(a_large_value_may_take_longer_than_the_deadline_as_long_as_
     const auto took = time_of([&] {
       BOOST_TEST(redis.call({"SET", "k", value}).view().text() == "OK");
       BOOST_TEST((redis.call({"GET", "k"}).view().text() == value));
-      // And while the socket may be called.
+      // The same in a patient call.
       BOOST_TEST((redis.call_patiently({{"GET", "k"}}, {.longest = 1s}).front().view().text() == value));
     });
 
@@ -446,7 +446,7 @@ BOOST_AUTO_TEST_CASE(waiting_ends_with_the_descriptor_it_was_told_to_watch) {
     int ends[2];
     check("pipe", pipe ? ::pipe(ends) : socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
     UniqueFd reading(ends[0]), writing(ends[1]);
-    // Unread bytes are no end of file.
+    // Unread bytes are not the end of the file.
     BOOST_TEST(write(writing.get(), "stay", 4) == 4);
     Connection redis(server.address(), patient);
     redis.give_up_on_eof_of(reading.get());

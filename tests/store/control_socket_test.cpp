@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_never_ends_is_cut_off_at_64_kilobytes) {
     return size < 0 && errno != EAGAIN;
   });
   BOOST_TEST(cut_off);
-  BOOST_TEST(sent < 4u << 20);  // of 4 GB: what the kernel buffers
+  BOOST_TEST(sent < 4u << 20);  // of 4 GB: only what the kernel buffers
   BOOST_TEST(listening.conversation(client) == "error \"a request has at most 64 KB\"\n");
   BOOST_TEST(listening.answers());
 }
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(a_slow_reader_is_closed_after_ten_seconds_and_one_that_fill
   BOOST_TEST(listening.asked[1].reply.client_gone());
   BOOST_TEST(listening.socket->clients() == 1u);
 
-  // A little now and then, enough to be sent more, is no reading.
+  // Reading a little now and then, so that more is sent, does not count as reading.
   const auto begun = std::chrono::steady_clock::now();
   auto next = begun;
   BOOST_TEST(listening.run_until([&] {
@@ -314,7 +314,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_connections_take_sixteen_places_and_the_rest_are_
   BOOST_TEST(told == 84);
   BOOST_TEST(listening.socket->clients() == 16u);
   BOOST_TEST(open_descriptors() - before == 100 + 2 * 16);  // each has one that stands for its process
-  // Clients that leave make room, even if they had closed their sending half, so that their end is not reported.
+  // Clients that leave make room, even if they had closed their sending half: their end is not reported.
   crowd.clear();
   BOOST_TEST(listening.answers());
   BOOST_TEST(open_descriptors() == before);
@@ -336,7 +336,7 @@ BOOST_AUTO_TEST_CASE(whoever_says_nothing_gives_way_to_one_who_asks) {
   BOOST_TEST((std::chrono::steady_clock::now() - begun < 5s));
   BOOST_TEST(listening.conversation(silent.front()) ==
              "error \"the supervisor speaks with as many clients as it can\"\n");
-  // One that has asked stays, and so does one whose request is here and was not read yet.
+  // A client that has asked stays, and so does one whose request has arrived but is not read yet.
   std::vector<UniqueFd> crowd;
   for (int i = 0; i < 16; ++i) crowd.push_back(listening.request("1 kill []\n"));
   for (int i = 0; i < 16; ++i) silent.push_back(listening.connect());

@@ -17,7 +17,7 @@
 #include "shared/store/in_flight/settle_and_fetch.hpp"
 #include "tests/support/redis_server.hpp"
 
-// What tests of batches and of flows share.
+// The common parts of tests of batches and of flows.
 namespace brood::batch_tests {
 
 using Kind = Outcome::Kind;
@@ -51,7 +51,7 @@ inline constexpr std::array all_events{BatchEvent::complete, BatchEvent::success
                                        BatchEvent::finished};
 inline constexpr std::array event_names{"complete", "success", "death", "finished"};
 
-// A Redis, a client, and a worker of which each test decides how its jobs end.
+// A Redis, a client, and a worker; each test decides how the worker's jobs end.
 struct Batches {
   RedisServer redis;
   Connection connection{redis.address()};
@@ -73,7 +73,7 @@ struct Batches {
     });
   }
 
-  // Settles what is held by these outcomes, and fetches up to `want` jobs of the queue.
+  // Settles the held jobs with these outcomes, and fetches up to `want` jobs of the queue.
   void settle(const std::vector<Outcome>& outcomes, const std::string& queue, int want) {
     Settlement settlement;
     settlement.identity = identity;
@@ -92,7 +92,7 @@ struct Batches {
     held_queue = settled.queue;
     held = settled.payloads;
   }
-  // Fetches as many jobs as there are kinds, and ends each so.
+  // Fetches as many jobs as there are kinds, and ends each with its kind.
   void perform(const std::string& queue, const std::vector<Kind>& kinds) {
     settle({}, queue, static_cast<int>(kinds.size()));
     BOOST_REQUIRE_EQUAL(held.size(), kinds.size());
@@ -103,7 +103,7 @@ struct Batches {
     }
     settle(outcomes, "none", 0);
   }
-  // Moves all of a sorted set to their queue, as a person does who retries them.
+  // Moves all entries of a sorted set to their queues, as an operator who retries them does.
   void retry_all(const std::string& set) {
     for (const auto& [payload, score] : redis.zrange(set)) {
       redis.command({"ZREM", RedisKey(set), payload});

@@ -36,7 +36,7 @@ CapsuleSettings capsule_of(const Names& queues) {
   return capsule;
 }
 
-// Workers that are nothing but their records, and the doorbell that watches them.
+// Workers that consist only of their records, and the doorbell that watches them.
 struct Listening : LoopWithRedis, InventedWorkers {
   static constexpr int most_workers = 4;
 
@@ -401,7 +401,7 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_though_redis_is_back_before_it_has_looked
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
-// As a quiet and its end do if the workers notice neither.
+// As after a quiet and its end that the workers did not notice.
 BOOST_FIXTURE_TEST_CASE(it_rings_again_after_a_stop_in_which_nothing_changed, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));
@@ -416,7 +416,7 @@ BOOST_FIXTURE_TEST_CASE(it_rings_again_after_a_stop_in_which_nothing_changed, Li
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
-// The server may be another by now: a peek that waits at the earlier one would never ring.
+// The server may be another one: a peek that waits at the former server would never ring.
 BOOST_FIXTURE_TEST_CASE(it_peeks_anew_at_the_server_that_is_back, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));

@@ -46,7 +46,7 @@ BOOST_FIXTURE_TEST_CASE(members_that_others_take_meanwhile_hide_none, Moving) {
 
 BOOST_FIXTURE_TEST_CASE(members_that_others_add_meanwhile_double_none, Moving) {
   add_many(3000);
-  // Each batch finds one more before the next, so that the read from behind the next begins one too early.
+  // With each batch a member is added before the next one, so the read behind the next batch begins one too early.
   const DueMover::Done done = move_all(
       {"EVAL", "local i = redis.call('INCR', 'added') redis.call('ZADD', 'schedule', i, 'no job ' .. i)", "0"});
 

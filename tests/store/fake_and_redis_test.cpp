@@ -10,7 +10,7 @@ using namespace brood;
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
-// A brood::testing::Fake does with pushes of unique jobs what Redis does.
+// A brood::testing::Fake treats pushes of unique jobs as Redis does.
 namespace {
 
 struct OneOfAKind {
@@ -27,7 +27,7 @@ struct OnePush {
   EnqueueOptions options;
 };
 
-// One series of pushes: few locks, and few jids, which come again.
+// A series of pushes with few locks and few jids, so that both are repeated.
 std::vector<OnePush> any_series(std::mt19937_64& random) {
   const auto below = [&](int end) { return static_cast<int>(random() % static_cast<unsigned>(end)); };
   constexpr OnConflict all[] = {OnConflict::drop, OnConflict::after, OnConflict::replace, OnConflict::extend};
@@ -43,7 +43,7 @@ std::vector<OnePush> any_series(std::mt19937_64& random) {
   return pushes;
 }
 
-// Pushes all.  Returns for each whether it was pushed and which job then holds its lock, and last the jobs that wait,
+// Pushes all.  Returns for each whether it was pushed and which job then holds its lock, and at last the waiting jobs,
 // as `waiting` returns them.
 template <typename Waiting>
 Strings play(const std::vector<OnePush>& pushes, Waiting waiting) {

@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_CASE(the_master_is_found_and_followed) {
   BOOST_TEST(!found.server.has_sentinels());
   BOOST_TEST(eventually([&] { return find(url).tellers.size() >= 2U; }));  // a late sentinel is not waited for
 
-  // By the command of Redis: the sentinels go on naming the old one, which is a replica, for a while.
+  // Moved by Redis' own command.  For a while the sentinels still name the old master, which is a replica.
   redis.server(0).command({"FAILOVER"});
   RedisServer& second = redis.master(&redis.server(0));
   BOOST_TEST(eventually([&] { return !redis.is_master(redis.server(0)); }));
@@ -89,7 +89,7 @@ BOOST_AUTO_TEST_CASE(a_master_that_is_killed_or_stopped_is_left_for_the_one_that
   BOOST_TEST(port_found(redis.url()) == second.address().port);
   redis.server(0).resume();
 
-  // The old one reports that it is a master until a sentinel demotes it, and is outvoted.
+  // The old master reports that it is a master until a sentinel demotes it, but it is outvoted.
   BOOST_TEST(port_found(redis.url()) == second.address().port);
 }
 
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_sentinel_that_names_a_replica_or_the_dead_or_another_mast
 
   BOOST_TEST(port_found("sentinel://" + seed(misled) + "," + honest) == redis.server(0).address().port);
   BOOST_TEST(port_found("sentinel://" + seed(on_replica) + "," + honest) == redis.server(0).address().port);
-  // A replica knows its master, and so it is followed even if no other server is asked.
+  // A replica knows its master, so it is followed even if no other server is asked.
   BOOST_TEST(port_found("sentinel://" + seed(on_replica) + "/mymaster") == redis.server(0).address().port);
 
   other.kill9();
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(sentinels_that_are_away_or_stopped_cost_little_time) {
   BOOST_TEST(std::to_string(port_found(redis.url())) == port);
   BOOST_TEST((steady_now() - begun < 4s));
 
-  // All of them: the last known master is tried, and is still one.
+  // All of them are away: the last known master is tried, and is still the master.
   redis.sentinel(2).kill9();
   BOOST_TEST(std::to_string(port_found(redis.url())) == port);
 

@@ -1,4 +1,4 @@
-// The steps of a flow, which are pushed when those before them are settled.
+// The steps of a flow are pushed when those before them are settled.
 #include "tests/store/counted_batches.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -21,7 +21,7 @@ struct Encode {
 };
 
 struct Flows : Batches {
-  // The steps by their names, in the order in which they would be fetched.
+  // The names of the waiting steps, in the order in which they would be fetched.
   Strings waiting_in(const std::string& queue = "rows") {
     Strings names;
     for (const std::string& payload : redis.lrange("queue:" + queue))

@@ -33,7 +33,7 @@ struct Site {
     return names;
   }
 
-  std::set<std::string> asked;  // whether they are silent
+  std::set<std::string> asked;  // the holders that were checked for silence
   int sweep() {
     return free_slots_of_the_gone(here, {.own = {own, {"0.1"}, 5},
                                          .shards = {"", "b"},

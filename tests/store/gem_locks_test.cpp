@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(the_lock_of_another_is_left, Fleet) {
   BOOST_TEST(left() == of_a_lock_of_8, boost::test_tools::per_element());
 }
 
-// With a lock_ttl the hash has expired by itself, and the rest may still be there.
+// With a lock_ttl the hash expires by itself, and the other keys may still be there.
 BOOST_FIXTURE_TEST_CASE(what_is_left_of_an_expired_lock_goes_too, Fleet) {
   lock("1");
   server.command({"DEL", holders});
@@ -250,7 +250,7 @@ BOOST_FIXTURE_TEST_CASE(a_payload_that_names_another_key_touches_nothing, Fleet)
     BOOST_TEST(!gem_lock_named_by(payload), payload);
 }
 
-// Whatever is in them, nothing is lost, and the job is settled.
+// Whatever they contain, nothing is lost, and the job is settled.
 BOOST_FIXTURE_TEST_CASE(keys_of_another_type_are_left, Fleet) {
   lock("1");
   server.command({"SET", holders, "a text"});

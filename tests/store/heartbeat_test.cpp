@@ -67,7 +67,7 @@ struct Beating : LoopWithRedis, Heartbeat::Workers {
     return run_until([&] { return beats > before; });
   }
 
-  // A worker in slot 2, incarnation 17, that runs the oldest job of its batch.
+  // Lets slot 2, incarnation 17, run the oldest job of its batch.
   SeenSlot& run_a_job() {
     SeenSlot slot;
     slot.number = 2;
@@ -394,7 +394,7 @@ BOOST_FIXTURE_TEST_CASE(whoever_owns_something_in_flight_is_listed_again_with_th
   BOOST_TEST(beat());
   BOOST_TEST(times_unlisted == 1);
 
-  // Notes of another supervisor about it.
+  // Another supervisor's record of it.
   redis.command({"HSET", "brood:processes", name, "{}"});
   BOOST_TEST(beat());
   BOOST_TEST(record() == identity_record(identity));
@@ -506,7 +506,7 @@ BOOST_FIXTURE_TEST_CASE(a_heartbeat_that_expired_or_was_flushed_raises_no_alarm,
   BOOST_TEST(times_taken == 0);
 }
 
-// A replica that takes over, or a Redis that starts again, may know an earlier one.
+// A replica that takes over, or a Redis that restarts, may have an earlier token.
 BOOST_FIXTURE_TEST_CASE(an_earlier_heartbeat_of_its_own_raises_no_alarm, Cloned) {
   BOOST_TEST(beat());
   const std::string first = token();
@@ -519,7 +519,7 @@ BOOST_FIXTURE_TEST_CASE(an_earlier_heartbeat_of_its_own_raises_no_alarm, Cloned)
 BOOST_FIXTURE_TEST_CASE(a_beat_whose_answer_was_lost_raises_no_alarm, Cloned) {
   BOOST_TEST(beat());
   const std::string first = token();
-  // A Redis that stands still executes what it was sent when it goes on, and no client reads the answer.
+  // A Redis that stood still executes what it was sent once it goes on, and no client reads the answer.
   before_it_is_sent = [&] { redis.pause(); };
   heartbeat->beat();
   BOOST_TEST(run_until([&] { return !connection.connected(); }));
@@ -540,7 +540,7 @@ BOOST_FIXTURE_TEST_CASE(the_next_program_in_this_process_knows_what_the_one_befo
   BOOST_TEST(beat());
   BOOST_TEST(times_taken == 0);
 
-  // One without a token, of an older version.
+  // A handover without a token, from an older version.
   begin(BeatTokens(""));
   BOOST_TEST(beat());
   BOOST_TEST(times_taken == 0);

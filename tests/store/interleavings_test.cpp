@@ -13,8 +13,8 @@
 #include "tests/store/interleavings/world.hpp"
 #include "tests/support/redis_server.hpp"
 
-// The worker protocol as the product speaks it, in random interleavings with kills, lost replies and late commands.
-// BROOD_SEEDS and BROOD_FIRST_SEED choose what is run; a failing seed fails again in the same way.
+// The worker protocol of the product, in random interleavings with kills, lost replies and late commands.  BROOD_SEEDS
+// and BROOD_FIRST_SEED choose what is run.  A failing seed fails again in the same way.
 using namespace brood;
 using namespace brood::interleavings;
 
@@ -60,10 +60,10 @@ void print_trace(const Databases& redis, std::uint64_t seed) {
   for (const std::string& event : world.trace()) std::cerr << "  " << event << "\n";
 }
 
-#ifdef __SANITIZE_ADDRESS__  // three times as slow, and the first of the seeds as without
+#ifdef __SANITIZE_ADDRESS__  // three times as slow, so only the first seeds
 constexpr std::uint64_t usual_seeds = 100;
 #else
-constexpr std::uint64_t usual_seeds = 600;  // more by hand, after a change of the protocol
+constexpr std::uint64_t usual_seeds = 600;  // run more by hand after a change of the protocol
 #endif
 constexpr std::uint64_t enough_for_each = 600;  // the rarest event comes in one seed of a hundred
 
@@ -97,7 +97,7 @@ namespace {
 constexpr std::uint64_t seeds_of_broken_rules = 1000;
 
 // The first seed from `begin` on that goes wrong when a rule is switched off; 0 if none does.  For a rare fault `begin`
-// is the seed where it was found last; if the runs have changed, a later seed is found, and at last the earlier ones.
+// is the seed where it was found last.  If the runs have changed, finds a later seed, and finally the earlier ones.
 std::uint64_t first_bad_seed(const Broken& broken, std::uint64_t begin = 1, std::uint64_t step = 1) {
   const Databases redis;
   Coverage coverage;

@@ -6,7 +6,7 @@
 
 namespace brood {
 
-// Workers that are nothing but their records; none waits.
+// Workers that consist only of their records; none waits.
 struct InventedWorkers : QueueWorkers {
   std::vector<OccupiedSlot> all;
 

@@ -163,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(the_last_states_are_delivered_once_redis_is_back, Site) 
   const SteadyTime before = steady_now();
   BOOST_TEST(!keeper.save("J", {.executions = 1, .cursor = "1"}));
   BOOST_TEST((steady_now() - before < 5s));
-  // The keeper does not wait for that Redis again so soon.
+  // The keeper does not wait for that Redis again soon.
   const SteadyTime again = steady_now();
   for (int i = 2; i < 1000; ++i) keeper.save("J", {.executions = 1, .cursor = std::to_string(i)});
   keeper.save("K", {.executions = 1, .cursor = "0"});
@@ -198,7 +198,7 @@ BOOST_FIXTURE_TEST_CASE(a_delivery_is_given_up_by_its_pause, Site) {
 BOOST_FIXTURE_TEST_CASE(a_slow_network_keeps_nobody_from_a_state_for_ever, Site) {
   keeper.save("J", {.executions = 1, .cursor = "1"});
   TcpProxy network{redis.socket_path()};
-  network.delay(600ms);  // each way: longer than a job in the midst of its items may be held up
+  network.delay(600ms);  // each way: longer than a job between its items may be held up
   Connection far{network.address()};
   IterationKeeper patient{far};
   int pauses = 0;

@@ -9,21 +9,21 @@
 
 using namespace brood;
 
-// Clients that keep their pushes while Redis is away, and jobs that take the place of others.
+// Clients that keep their pushes while Redis is away, and jobs that replace others.
 namespace {
 
 using Strings = std::vector<std::string>;
 
 struct Keeping : UniqueFixture {
-  // All that waits is performed, and holds no lock any more.
+  // Performs all waiting jobs; none holds a lock afterwards.
   void perform(const char* queue) {
     for (const std::string& payload : redis.lrange(std::string("queue:") + queue))
       redis.command(
           {"DEL", RedisKey("brood:unique:" + Payload::parse(payload).string("unique_lock").value_or("none"))});
     redis.command({"DEL", RedisKey(std::string("queue:") + queue)});
   }
-  // Calls `attempt` with a client that keeps its pushes, while a job waits that it may replace; after so many bytes its
-  // connection is cut.
+  // Calls `attempt` with a client that keeps its pushes, while a job waits that it may replace.  After so many bytes
+  // its connection is cut.
   template <typename Attempt>
   void whichever_reply_is_lost(std::size_t most, Attempt attempt) {
     for (std::size_t bytes = 0; bytes < most; bytes += 10) {
@@ -66,7 +66,7 @@ BOOST_FIXTURE_TEST_CASE(of_kept_jobs_one_that_cannot_replace_what_runs_is_not_pu
   BOOST_TEST(redis.size_of("queue:latest") == 2u);
 }
 
-// Whichever reply is lost: the job was kept, and ran before it could be sent again.
+// Whichever reply is lost, the job was kept, and ran before it could be sent again.
 BOOST_FIXTURE_TEST_CASE(a_kept_job_that_has_replaced_another_is_not_pushed_again, Keeping) {
   const auto waits = [&] { return args_in("latest") == Strings{R"(["acme",2])"}; };
   int replaced_unheard = 0;

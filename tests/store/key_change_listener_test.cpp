@@ -196,7 +196,7 @@ BOOST_FIXTURE_TEST_CASE(after_a_stop_it_hears_nothing_and_has_no_connection, Wat
 
 namespace {
 
-// A scheduler that finds by itself, for a long time, only what was there when it began.
+// A scheduler that by itself finds, for a long time, only what was there when it began.
 struct Told : LoopWithRedis {
   Scheduler scheduler{loop,
                       connection,

@@ -59,7 +59,7 @@ using namespace brood;
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
-// Shards beside each other: what each does stays below its own prefix, and neither sees the other.
+// Shards beside each other: each writes only below its own prefix, and neither sees the other.
 
 namespace {
 
@@ -76,13 +76,13 @@ std::string job(const std::string& jid) { return R"({"class":"A","args":[],"queu
 
 Outcome outcome(Outcome::Kind kind) { return {kind, "", epoch_seconds(then)}; }
 
-// One shard, on which nearly all that brood does is done once.
+// One shard, on which nearly everything that brood does is done once.
 struct Shard {
   Connection redis;
 
   explicit Shard(const RedisAddress& address) : redis(address) {}
 
-  // Sends what must be answered without an error.
+  // Sends a command that must be answered without an error.
   Reply ask(const Command& command) {
     Reply reply = redis.call(command);
     BOOST_TEST(!reply.view().is_error(), command.args.front() << ": " << reply.view().error());
@@ -363,7 +363,7 @@ void Shard::report() {
   const FleetLease lease{.id = "a", .by = "ann@host"}, other{.id = "b", .by = "bob@host"};
   BOOST_TEST(read_other_holder(run(hold_fleet_lease(lease, 30s)).view()).empty());
   BOOST_TEST(read_other_holder(run(hold_fleet_lease(other, 30s)).view()).starts_with("ann@host restarts the fleet"));
-  run(hold_fleet_lease(other, 0s));  // which it does not hold
+  run(hold_fleet_lease(other, 0s));  // it does not hold the lease
   BOOST_TEST(read_other_holder(run(hold_fleet_lease(lease, 30s)).view()).empty());
   run(hold_fleet_lease(lease, 0s));
   BOOST_TEST(read_other_holder(run(hold_fleet_lease(other, 30s)).view()).empty());
@@ -588,7 +588,7 @@ BOOST_AUTO_TEST_CASE(two_shards_of_one_redis_do_not_see_each_other) {
   const std::map<std::string, std::string> of_first = without_prefix(server, "{brood:0}");
   BOOST_TEST(of_first.size() > 20u);
 
-  // The other begins with nothing, and comes to the same.
+  // The other begins with nothing, and has the same content in the end.
   Shard second(with_prefix(server.address(), "{brood:1}"));
   second.do_everything();
   BOOST_TEST((without_prefix(server, "{brood:0}") == of_first));
@@ -610,7 +610,7 @@ BOOST_AUTO_TEST_CASE(without_a_prefix_the_keys_are_sidekiqs_and_scripts_are_not_
   }
 }
 
-// A server of a cluster refuses a command whose keys lie in several slots, or in one that it does not serve.
+// A server of a cluster refuses a command whose keys are in several slots, or in a slot that it does not serve.
 BOOST_AUTO_TEST_CASE(all_keys_of_a_shard_lie_in_one_slot_of_a_cluster) {
   RedisServer server({.extra = {"--cluster-enabled", "yes"}, .tcp = true});
   Command serve{"CLUSTER", "ADDSLOTS"};
@@ -623,14 +623,14 @@ BOOST_AUTO_TEST_CASE(all_keys_of_a_shard_lie_in_one_slot_of_a_cluster) {
   Shard shard(with_prefix(server.address(), "{brood:0}"));
   shard.do_everything();
   for (const std::string& key : server.keys()) BOOST_TEST(server.integer({"CLUSTER", "KEYSLOT", key}) == slot, key);
-  // Each script was run once at least, and all that have keys with the guard behind them.
+  // Each script was run at least once, and all with keys had the guard behind them.
   for (const Script* script : scripts::all()) {
     const std::string_view sha = script->name == "try_rights" ? script->sha : script->guarded_sha;
     BOOST_TEST(server.command({"SCRIPT", "EXISTS", sha}).view()[0].integer() == 1, script->name);
   }
 }
 
-// While a slot moves, a script that found some of its keys gone half-way would have done half of its work.
+// While a slot moves, a script that found some of its keys gone would have done half of its work.
 BOOST_AUTO_TEST_CASE(no_script_runs_while_the_slot_of_its_shard_moves) {
   RedisServer server({.extra = {"--cluster-enabled", "yes"}, .tcp = true});
   RedisServer target({.extra = {"--cluster-enabled", "yes"}, .tcp = true});

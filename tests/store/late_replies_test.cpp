@@ -18,7 +18,7 @@ struct Sending : LoopWithRedis {
   AsyncConnection::Callback count() {
     return [this](const Result&) { ++answered; };
   }
-  // Behind all that was sent before.
+  // Sent behind all earlier commands.
   void until_all_is_answered() {
     connection.send({"PING"}, 10s, [this, number = last + 1](const Result&) { last = number; });
     BOOST_REQUIRE(run_until([this, number = last + 1] { return last == number; }));

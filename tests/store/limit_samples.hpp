@@ -20,7 +20,7 @@ inline Limit limit(LimitKind kind, std::int64_t amount, std::chrono::millisecond
 }
 inline const Limit one_slot = limit(LimitKind::concurrent, 1);
 
-// One of several workers that had the same slot in turn.
+// One of several workers that had the same slot, one after the other.
 inline LimitHolder holder(int incarnation, std::uint64_t number = 0) {
   return {.identity = "host:1:abc", .field = "0." + std::to_string(incarnation), .number = number};
 }

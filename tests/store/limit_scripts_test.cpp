@@ -45,12 +45,12 @@ BOOST_FIXTURE_TEST_CASE(a_key_of_a_limit_of_another_type_is_named_and_nothing_is
     BOOST_TEST(ask(take_limits(holder(1), {one_slot}, 0ms, 0ms)).view().error() == "WRONGTYPE " + key + " is a string");
     BOOST_TEST(redis.keys() == std::vector{key}, boost::test_tools::per_element());
   }
-  // Where a limit begins anew, what was used of the old one goes; but not a foreign text.
+  // If a limit begins anew, the old one's use is deleted, but not a foreign text.
   redis.flush();
   redis.command({"HSET", definition, "kind", "bucket", "amount", "1", "interval", "1000", "at", "0"});
   redis.command({"SET", used, "text"});
   BOOST_TEST(ask(take_limits(holder(1), {one_slot}, 0ms, 0ms)).view().error() == "WRONGTYPE " + used + " is a string");
-  // A slot and a bucket are counted in different ways: what is there is neither's.
+  // A slot and a bucket are counted in different ways: this value belongs to neither.
   redis.command({"DEL", used, definition});
   redis.command({"HSET", used, "l", "1", "t", "0"});
   BOOST_TEST(ask(take_limits(holder(1), {one_slot}, 0ms, 0ms)).view().error() == "WRONGTYPE " + used + " is a hash");

@@ -10,7 +10,7 @@
 
 namespace brood {
 
-// The supervisor's situation: a loop, and a connection on it to a Redis of the test's own.
+// The situation of a supervisor: a loop, with a connection to a Redis of the test's own.
 struct LoopWithRedis : TestLoop {
   RedisServer redis;
   AsyncConnection connection{loop.raw(), "test", {}};
@@ -22,7 +22,7 @@ struct LoopWithRedis : TestLoop {
     run_until([&] { return one.connected(); });
   }
 
-  // Runs the loop for that long.  Returns whether Redis was sent the command ("rpop", say) meanwhile.
+  // Runs the loop for that long.  Returns whether Redis received the command, such as "rpop", meanwhile.
   bool is_sent_within(const std::string& command, std::chrono::milliseconds time) {
     redis.command({"CONFIG", "RESETSTAT"});
     run_for(time);

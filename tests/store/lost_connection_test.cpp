@@ -23,18 +23,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Redis goes away while a part of a shard waits for its answers, and comes back; then the shard makes the part look.
+// Redis goes away while a part of a shard waits for its answers, and comes back.  Then the shard makes the part look.
 struct Losing : LoopWithRedis {
   static constexpr int most_turns = 12;  // of the loop: by then the longest of these looks has ended
 
-  // Wherever in a look the connection is lost, the look after it sees what has changed.
+  // Wherever in a look the connection is lost, the next look sees what has changed.
   template <typename Look, typename Change, typename Sees>
   void sees_changes(Look look, Change change, Sees sees) {
     for (int turns = 0; turns <= most_turns; ++turns) {
       look();
       turn(turns);
       connection.close();
-      // No command that was sent may run after the change; the client that is left is the one that asks.
+      // No command that was sent may run after the change.  The remaining client is the one that asks.
       BOOST_REQUIRE(run_until([&] { return RedisClient::of(redis, "test").size() == 1; }));
       change(turns);
       open(connection);
@@ -238,7 +238,7 @@ BOOST_FIXTURE_TEST_CASE(schedules_of_the_gem_are_served_again, Losing) {
                [&](int) { return redis.size_of("queue:default") > before; });
 }
 
-// The listener has connections of its own: they are lost before the supervisor's, with it or after it.
+// The listener has its own connections.  They are lost before the supervisor's, with it or after it.
 BOOST_FIXTURE_TEST_CASE(changes_are_heard_again, Losing) {
   int changes = 0;
   KeyChangeListener listener(loop, connection, {{"paused", [&] { ++changes; }}}, [](bool) {});

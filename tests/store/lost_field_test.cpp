@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(what_a_recovery_gave_back_is_not_settled_as_well) {
   BOOST_TEST(worker.seen().fenced_outcomes == 1u);
 }
 
-// The lost reply had brought another batch, perhaps from another queue: of that nothing was performed.
+// The lost reply had brought another batch, perhaps from another queue.  Nothing of that batch was performed.
 BOOST_AUTO_TEST_CASE(without_a_field_an_outcome_in_doubt_settles_its_own_payload_alone) {
   for (const std::string next_queue : {"a", "b"}) {
     Worker worker;

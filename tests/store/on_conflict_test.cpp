@@ -62,8 +62,8 @@ BOOST_FIXTURE_TEST_CASE(what_replaces_a_job_runs_when_it_says, UniqueFixture) {
   BOOST_TEST(only_holder() == after_failure);
 }
 
-// A job may wait in its queue; beside it, for a place of its class's cap; in quarantine, or for its paused class; and
-// in or beside the queue of its retries.
+// The places where a job may wait: in its queue; beside it, for a place of its class's cap; in quarantine, or for its
+// paused class; in or beside the queue of its retries.
 BOOST_FIXTURE_TEST_CASE(a_job_is_replaced_wherever_it_waits, UniqueFixture) {
   redis.command({"SADD", RedisKey("brood:set_aside"), "latest@heavy", "again@heavy"});
   const EnqueueOptions retried_elsewhere{.retry_queue = "again"};
@@ -111,7 +111,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_runs_is_not_replaced, UniqueFixture) {
   BOOST_TEST(redis.size_of("schedule") == 0u);
 }
 
-// Another was faster than the script: it changes nothing.
+// If another client was faster, the script changes nothing.
 BOOST_FIXTURE_TEST_CASE(a_job_that_has_moved_or_lost_its_lock_is_not_replaced, UniqueFixture) {
   Connection connection{redis.address()};
   const auto run = [&](const ScriptCall& call) { return connection.run(call); };
@@ -152,7 +152,7 @@ BOOST_FIXTURE_TEST_CASE(of_a_bulk_the_last_replaces_the_others_however_many_wait
   BOOST_TEST(redis.size_of("queue:reports") == 2502u);
 }
 
-// As programs push that choose the jid.
+// Programs that choose the jid push like this.
 BOOST_FIXTURE_TEST_CASE(a_job_that_cannot_replace_one_that_runs_was_not_pushed_however_often_it_is_sent,
                         UniqueFixture) {
   const auto push = [&](const char* jid) {
@@ -174,7 +174,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_cannot_replace_one_that_runs_was_not_pushed_h
   BOOST_TEST(redis.size_of("queue:default") == 0u);
 }
 
-// A program that sends it each hour pushes one job each day.
+// A program that sends it every hour pushes one job a day.
 BOOST_FIXTURE_TEST_CASE(a_job_that_names_its_jid_can_be_pushed_again_a_day_after_it_was, UniqueFixture) {
   for (const bool unique : {false, true}) {
     const std::string jid = unique ? "one" : "some";

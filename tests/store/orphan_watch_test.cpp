@@ -44,7 +44,7 @@ struct Watching : LoopWithRedis, OrphanWatch::Listener {
   }
   void add_field(const std::string& field) { redis.command({"HSET", "brood:inflight:" + own.name, field, "0 "}); }
 
-  // This process' identity under another name; only with the right `start_time` is it this very process.
+  // The identity of this process under another name.  Only with the right `start_time` it is this very process.
   Identity neighbour(std::uint64_t start_time) {
     Identity identity = own;
     identity.name = "neighbour:1:bbbbbbbbbbbb";
@@ -52,10 +52,10 @@ struct Watching : LoopWithRedis, OrphanWatch::Listener {
     return identity;
   }
 
-  // The files that it would have left here.
+  // Leaves the files that it would have left here.
   Scoreboard leave_files(const Identity& identity) { return Scoreboard::create(runtime.path(), identity.name, 1); }
 
-  // A field that is reported shows that a look has ended.
+  // Waits for the end of a look: then a field is reported.
   bool look() {
     add_field("99.99");
     const auto before = std::count(orphan_fields.begin(), orphan_fields.end(), "99.99");
@@ -80,7 +80,7 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_of_this_host_whose_process_is_gone_is_dead,
   BOOST_TEST(dead[0].same_host);
 }
 
-// This machine may be a clone of the one that it ran on.
+// This machine may be a clone of the machine on which it ran.
 BOOST_FIXTURE_TEST_CASE(one_of_the_same_boot_that_has_left_no_files_here_is_let_be, Watching) {
   add(neighbour(own.start_time + 1));
   for (const bool beats : {true, false}) {
@@ -92,7 +92,7 @@ BOOST_FIXTURE_TEST_CASE(one_of_the_same_boot_that_has_left_no_files_here_is_let_
   }
 }
 
-// Its machine was cloned: of the two processes, the one here is dead.
+// The machine was cloned: of the two processes, the one here is dead.
 BOOST_FIXTURE_TEST_CASE(one_that_has_left_files_here_and_not_the_heartbeat_is_let_be, Watching) {
   add(neighbour(own.start_time + 1));
   leave_files(neighbour(own.start_time + 1)).note_beat_token(1);
@@ -227,7 +227,7 @@ BOOST_FIXTURE_TEST_CASE(the_list_is_read_again_when_it_has_changed, LargeFleet) 
   BOOST_TEST(listed.size() == 498U);
 }
 
-// The next look shows it, which asks only for this one.
+// Shown by the next look, which asks only for this one.
 BOOST_FIXTURE_TEST_CASE(one_heartbeat_that_is_missing_among_hundreds_is_found, LargeFleet) {
   redis.command({"DEL", name_of(321)});
   for (int i = 0; i < 6; ++i) BOOST_REQUIRE(look());

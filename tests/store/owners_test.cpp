@@ -41,7 +41,7 @@ BOOST_FIXTURE_TEST_CASE(whoever_owns_something_and_is_not_listed_is_found, List)
   BOOST_REQUIRE(found);
   BOOST_TEST(found->hostname == "there");
   BOOST_TEST(found->pid == 4711);
-  // It does not count as a process of this host: its heartbeat decides.
+  // It is not considered a process of this host: its heartbeat decides.
   BOOST_TEST(!found->same_boot(Identity::of_this_process()));
 }
 

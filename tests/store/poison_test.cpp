@@ -14,7 +14,7 @@
 
 using namespace brood;
 
-// Jobs that went to the dead set because they crashed their workers are reported to StatsD, as jobs.poison.
+// Jobs that went to the dead set because they crashed their workers are reported to StatsD as jobs.poison.
 namespace {
 
 const std::string identity = "host:4711:0123456789ab";
@@ -95,7 +95,7 @@ BOOST_FIXTURE_TEST_CASE(of_jobs_that_take_their_supervisor_down_each_is_counted,
   BOOST_TEST(poison("Fail") == 1, receiver.text());
 }
 
-// Monitoring counts each job that goes to the dead set, and not only those that crash their workers.
+// Monitoring counts each job that goes to the dead set, not only those that crash their workers.
 BOOST_FIXTURE_TEST_CASE(every_job_that_a_recovery_moves_to_dead_has_died, Recovery) {
   setenv("RUNTIME_DIRECTORY", directory.path().c_str(), 1);
   const Scoreboard board = Scoreboard::create(runtime_directory(), identity, 1);

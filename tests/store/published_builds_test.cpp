@@ -26,7 +26,7 @@ struct Board {
   std::string refusal(const std::string& build) {
     return std::string(connection.run(publish_classes(build, "{}")).view().error());
   }
-  // Workers of it were there from then to then.
+  // Records a build whose workers were there from `since` to `last`.
   void set(const std::string& build, std::int64_t since, std::int64_t last) {
     redis.command({"HSET", documents, build, "{}"});
     redis.command({"HSET", seen, build, std::to_string(since) + " " + std::to_string(last)});

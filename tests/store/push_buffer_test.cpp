@@ -48,7 +48,7 @@ std::vector<int> numbers(int first, int end) {
   return all;
 }
 
-// The error that `push` throws; empty: none.
+// The error that `push` throws; empty if it throws none.
 template <typename Error, typename Push>
 std::string error_of(Push push) {
   try {
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(without_a_buffer_nothing_is_kept) {
   BOOST_TEST(client.drain() == 0u);
 }
 
-// Whatever is lost on the way, the request or the reply, wholly or in part.
+// Whatever is lost on the way, the request or the reply, completely or in part.
 BOOST_AUTO_TEST_CASE(a_push_whose_reply_was_lost_is_pushed_once) {
   for (const bool reply_is_lost : {false, true}) {
     for (const std::size_t bytes : {0u, 1u, 3u, 300u, 700u}) {
@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_missing_keeps_the_order_of_what_waits) {
   BOOST_TEST(numbers_in(redis) == numbers(0, 3), boost::test_tools::per_element());
 }
 
-// It takes ten seconds to recognise a frozen Redis.
+// Recognising a frozen Redis takes ten seconds.
 BOOST_AUTO_TEST_CASE(who_has_just_waited_for_redis_does_not_wait_again_as_soon) {
   RedisServer redis;
   Client client{redis.url()};
@@ -356,7 +356,7 @@ BOOST_AUTO_TEST_CASE(the_destructor_gives_up_in_time) {
     }
     const auto begin = std::chrono::steady_clock::now();
     client.reset();
-    // Without a limit of its own it would wait for 10 s, for as long as a reply may take.
+    // Without a limit of its own it would wait for 10 s, as long as for a reply.
     BOOST_TEST((std::chrono::steady_clock::now() - begin < 8s));
     if (frozen) redis.resume();
   }

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(with_other_libraries_one_crash_is_enough_and_ends_the_trial
   BOOST_TEST(all.redis.call(ask_probe("Decode")).view().integer() == 0);
 }
 
-// Until it has asked Redis again, a worker believes that nothing has crashed with its libraries.
+// Until it has asked Redis again, a worker assumes that nothing has crashed with its libraries.
 BOOST_AUTO_TEST_CASE(after_a_crash_no_second_job_is_tried_with_the_same_libraries) {
   Quarantined all;
   for (const char* worker : {"a 0.1", "a 0.2", "a 0.3"}) all.crash(worker);

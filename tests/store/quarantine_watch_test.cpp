@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A shard without workers, which others may come to.
+// A shard without workers, to which others may come.
 struct OtherWorkers : InventedWorkers {
   bool may_come = true;
   int calls = 0;
@@ -25,7 +25,7 @@ struct Watching : LoopWithRedis {
 
   Watching() { redis.command({"ZADD", "brood:quarantined", "1", "a job"}); }
 
-  // Looks some time later than before, there being no quarantine; returns whether that called a worker.
+  // Looks some time after the last look, without a quarantine.  Returns whether that called a worker.
   bool look() {
     const int before = workers.calls;
     now += 11s;

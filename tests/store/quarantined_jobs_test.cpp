@@ -19,7 +19,7 @@ std::string job(const std::string& job_class, int number, const std::string& que
          "\"}";
 }
 
-// The part of a worker that knows which jobs wait; its clock is ours.
+// The part of a worker that knows which jobs wait, with our clock.
 struct Onlooker {
   RedisServer redis;
   Connection connection{redis.address()};
@@ -32,7 +32,7 @@ struct Onlooker {
     quarantine.set_libraries(0xabc, now);
     jobs.look(now, &paused);
   }
-  // Looks like a worker, and no other process claims the looks.
+  // Looks as a worker does; no other process claims the looks.
   void look_for(std::chrono::milliseconds time) {
     for (const SteadyTime end = now + time; now < end; now += 50ms) {
       redis.command({"DEL", "brood:quarantine:look:0000000000000abc"});
@@ -42,7 +42,7 @@ struct Onlooker {
   void lay_aside(int score, const std::string& payload) {
     redis.command({"ZADD", aside, std::to_string(score), payload});
   }
-  // Its class has crashed with other libraries than ours.
+  // The class has crashed with other libraries than ours.
   void fall_ill(const std::string& job_class) {
     redis.command({"HSET", "brood:quarantine", job_class, "old f1 1795237318 3 0"});
   }
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(a_trial_of_which_redis_could_not_be_told_is_told_of_later) 
   BOOST_TEST(worker.redis.hget("brood:quarantine", "Decode").value() == "old f1 1795237318 3 1");
 }
 
-// A worker that did not know yet that the pause had ended may have laid them aside, and have ended itself since.
+// A worker that did not know that the pause had ended may have set them aside, and have ended since.
 BOOST_AUTO_TEST_CASE(a_new_worker_puts_back_soon_what_a_pause_has_left) {
   Onlooker worker;
   worker.lay_aside(1, job("Free", 1));

@@ -29,7 +29,7 @@ struct LostOnce : Channel {
 
 }  // namespace
 
-// The fetch that follows may connect even if the look could not.
+// The following fetch may connect even if the look could not.
 BOOST_AUTO_TEST_CASE(who_has_not_heard_of_pauses_yet_draws_nothing) {
   RedisServer redis;
   Connection connection(redis.address());
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(pauses_and_names_that_its_user_may_not_read_any_more_stay_a
 
 namespace {
 
-// A worker of a capsule that takes all queues, and far more queues than one fetch asks for.
+// A worker of a capsule that takes all queues, with far more queues than one fetch asks for.
 struct ManyQueues {
   RedisServer redis;
   Connection connection{redis.address()};
@@ -107,7 +107,7 @@ BOOST_FIXTURE_TEST_CASE(who_has_looked_through_many_queues_goes_by_that_for_a_wh
   push("q1999");
   BOOST_TEST(filled.among(queues) == (Strings{"q7", "q1999"}), boost::test_tools::per_element());
   const long looked = looks();
-  // On a slow machine a look takes longer, and is good for longer.
+  // On a slow machine a look takes longer, and is valid for longer.
   BOOST_TEST(filled.among(queues) == (Strings{"q7", "q1999"}), boost::test_tools::per_element());
   BOOST_TEST(looks() == looked);
   filled.note_fetched({"q7", "q1999"}, "q1999");

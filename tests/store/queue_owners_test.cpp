@@ -41,7 +41,7 @@ BOOST_FIXTURE_TEST_CASE(what_was_known_holds_where_nothing_is_answered, Looking)
   BOOST_TEST(look().are_ruby_alone("mailers"));
 }
 
-// Also not if there are many.
+// Not even if there are many.
 BOOST_FIXTURE_TEST_CASE(where_no_ruby_process_lives_broods_are_not_asked_for, Looking) {
   redis.command({"DEL", "processes"});
   for (int i = 0; i < 20; ++i) {

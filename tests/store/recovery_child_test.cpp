@@ -27,7 +27,7 @@ namespace {
 
 const std::string identity = "host:4711:0123456789ab";
 
-// A worker that died in a job, and what is left in its slot.
+// A worker that died in a job, and the content of its slot.
 struct Death {
   RedisServer redis;
   TemporaryDirectory directory;
@@ -77,7 +77,7 @@ struct Death {
   }
 };
 
-// A frame in a real library, as a crash handler records it.
+// Puts a frame of a real library into the stack, as a crash handler records it.
 void put_into_a_library(CapturedStack& stack) {
   const std::string path = BROOD_BINARY_DIR "/tests/job_libraries/libstack_site.so";
   static void* const library = dlopen(path.c_str(), RTLD_NOW);
@@ -94,7 +94,7 @@ std::vector<std::string> stack_of(const Payload& job) {
 
 }  // namespace
 
-// A job that was fetched from beside its queue, where it had waited for a place of its class's cap.
+// The job was fetched from beside its queue, where it had waited for a place of its class's cap.
 BOOST_AUTO_TEST_CASE(a_job_that_a_cap_had_set_aside_is_retried_in_its_own_queue) {
   const std::string payload = payload_text("Segfault", "[]");
   Death death(payload);
@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_a_cap_had_set_aside_is_retried_in_its_own_queue)
   BOOST_TEST(death.only("retry").string("queue").value() == "default");
 }
 
-// The worker keeps its configuration to its end; by now another one applies.
+// The worker keeps its configuration to its end.  By now another one applies.
 BOOST_AUTO_TEST_CASE(it_is_retried_there_too_when_the_cap_is_configured_no_more) {
   for (const bool was_set_aside : {true, false}) {
     const std::string payload = payload_text("Segfault", "[]");
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_crash_is_charged_with_its_stack_and_its_facts_and_noted_i
   BOOST_TEST(log.find("crash_stack") == std::string::npos);
 }
 
-// Its library is not loaded for that: the class has no hooks.
+// The library is not loaded for this, since the class has no hooks.
 BOOST_AUTO_TEST_CASE(a_crash_goes_by_the_retry_of_its_class_where_the_payload_has_none) {
   const std::string payload = R"({"class":"Segfault","args":[],"jid":"b1"})";
   struct Row {
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(a_crash_goes_by_the_retry_of_its_class_where_the_payload_ha
   }
 }
 
-// Its supervisor ends a child that makes no progress for some seconds, and the next one dares less.
+// The supervisor ends a child that makes no progress for some seconds, and the next child dares less.
 BOOST_AUTO_TEST_CASE(each_answer_of_redis_is_progress_however_few_bytes_it_has) {
   Death death(payload_text("Segfault", "[]"));
   std::atomic<std::uint64_t> progress = 0;

@@ -1,4 +1,4 @@
-// How often a job was given back is counted; one that was three times is moved to dead.
+// Counts how often a job was given back.  The third time it is moved to dead.
 #include <boost/test/unit_test.hpp>
 
 #include "shared/base/digest.hpp"

@@ -15,7 +15,7 @@ using enum EntryState;
 
 namespace {
 
-// Lets something happen just before the n-th command.
+// Calls a function just before the n-th command.
 class Interrupted : public Channel {
  public:
   Interrupted(Channel& redis, int before, std::function<void()> happens)
@@ -180,7 +180,7 @@ BOOST_AUTO_TEST_CASE(an_empty_list_that_may_be_waited_for_gets_a_tombstone) {
 
   BOOST_TEST(holder.server.get(list).value() == "dead");
   BOOST_TEST(holder.server.integer({"TTL", list}) > 3500);
-  // The dead worker's last wait, if it arrives now, does this.
+  // If the dead worker's last wait arrives now, this happens.
   BOOST_TEST(
       holder.redis.call({"BLMOVE", "queue:a", list, "RIGHT", "LEFT", "1"}).view().error().starts_with("WRONGTYPE"));
   BOOST_TEST(holder.waiting() == Strings{"late"}, boost::test_tools::per_element());
@@ -216,7 +216,7 @@ BOOST_AUTO_TEST_CASE(a_settle_of_the_dead_that_arrives_in_between_is_respected) 
   late.draw = {"b"};
   late.want = 1;
   holder.redis.call({"LPUSH", "queue:b", "2"});
-  // After the field was read and before the script is sent.
+  // Happens after the field was read and before the script is sent.
   Interrupted channel(holder.redis, 2, [&] { holder.redis.run(settle_and_fetch(late, wall_now())); });
 
   const RecoveryResult result = recover(channel, holder.dead, DeadLimits{}, charge, orphan);
@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(a_settle_of_the_dead_that_arrives_in_between_is_respected) 
   BOOST_TEST(holder.server.size_of("retry") == 0u);
 }
 
-// In the slot a job has succeeded, and by now the list holds another.
+// The slot shows a job that has succeeded, but the list holds another one by now.
 BOOST_AUTO_TEST_CASE(what_the_dead_has_fetched_in_between_has_not_succeeded) {
   for (const std::string queue : {"a", "b"}) {
     DeadHolder holder({"1"}, at_number_1({succeeded}));

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr long a_day = 86'400;
-long seconds_ahead = 0;  // of this process' clock of the day
+long seconds_ahead = 0;  // of this process's clock
 
 double redis_seconds(RedisServer& redis) { return static_cast<double>(redis.command({"TIME"}).view()[0].integer()); }
 
@@ -34,7 +34,7 @@ struct Sleepy {
 
 }  // namespace
 
-// The time of this program.
+// The clock of this program.
 extern "C" int clock_gettime(clockid_t clock, struct timespec* time) noexcept {
   const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
   if (result == 0 && clock == CLOCK_REALTIME) time->tv_sec += seconds_ahead;
@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(the_time_is_that_of_redis_once_it_has_told_whatever_the_clo
   ask_redis_time(connection);
   BOOST_TEST(times_asked(redis) == asked);
 
-  // The host's clock is set: the time goes on unchanged, and is asked for again.
+  // The host's clock is set.  The time goes on unchanged, and is asked for again.
   seconds_ahead = -a_day;
   BOOST_TEST(std::abs(epoch_seconds(redis_now()) - redis_seconds(redis)) < 30);
   BOOST_TEST(!redis_time_is_fresh());
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(delays_of_the_client_and_deaths_by_the_api_count_from_what_
   }
 }
 
-// A caller that names a time uses its own clock; what is due already is due by Redis's clock.
+// A caller that names a time uses its own clock.  What is due already is due by Redis's clock.
 BOOST_AUTO_TEST_CASE(a_push_that_has_no_delay_asks_for_no_time) {
   RedisServer redis;
   seconds_ahead = 0;

@@ -45,7 +45,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_are_not_to_know_find_nothing_in_their_environment
   tell_jobs_of_redis({.url = "redis://two:2", .user = {}, .password_file = {}, .share_with_jobs = false});
   BOOST_TEST(!redis_told_to_jobs());
   BOOST_TEST(std::getenv("BROOD_REDIS_PASSWORD_FILE") == nullptr);
-  // Not the address of this Redis, and so left alone.
+  // Not the address of this Redis, so it is left alone.
   BOOST_TEST_REQUIRE(std::getenv("REDIS_URL") != nullptr);
 
   tell_jobs_of_redis({.url = {}, .user = {}, .password_file = {}, .share_with_jobs = false});
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(jobs_are_told_how_tls_is_spoken_and_no_password) {
   BOOST_TEST(files_told_to_jobs().empty());
   BOOST_TEST(std::getenv("BROOD_REDIS_TLS_SERVER_NAME") == nullptr);
 
-  // The variable that the address came from loses the password too.
+  // The variable from which the address came loses the password too.
   setenv("REDIS_URL", "unix://app:secret@/run/a@b.sock?db=1", 1);
   tell_jobs_of_redis({});
   BOOST_TEST(std::getenv("REDIS_URL") == std::string("unix:///run/a@b.sock?db=1"));

@@ -22,8 +22,8 @@
 #include "tests/support/all_entries.hpp"
 #include "tests/support/redis_server.hpp"
 
-// A user's rights may change at any moment, and Redis rolls nothing back.  Whichever command a script is refused, no
-// job may be lost or doubled, and the same call must do its work once the right is there again.
+// A user's rights may change at any moment, and Redis rolls nothing back.  Whichever command of a script is refused, no
+// job may be lost or doubled, and the same call must succeed once the right is there again.
 using namespace brood;
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
@@ -35,7 +35,7 @@ const std::string field = "2.17";
 const std::string hash = keys::in_flight_hash(identity).name();
 const std::string list_a = keys::in_flight_list(identity, field, "a").name();
 
-// Every command that may write anything in a script.
+// Every command of a script that may write something.
 const Strings commands{"ltrim",
                        "lpush",
                        "rpush",
@@ -63,7 +63,7 @@ const Strings commands{"ltrim",
                        "zremrangebyscore"};
 const Strings patterns{"queue:*", "retry", "dead", "schedule", "queues", "brood:*"};
 
-// Payloads are "<job>" or "<job>#<its fate>".
+// A payload is "<job>" or "<job>#<its fate>".
 std::string job_of(std::string_view payload) { return std::string(payload.substr(0, payload.find('#'))); }
 
 using Places = std::map<std::string, Strings>;  // job -> "<key> <payload>" of each place
@@ -73,7 +73,7 @@ struct Operation {
   std::vector<Command> prepare;
   ScriptCall call;
   std::set<std::string> may_end = {};   // jobs that it may acknowledge or remove
-  std::set<std::string> new_jobs = {};  // jobs that come with it
+  std::set<std::string> new_jobs = {};  // jobs that it creates
 };
 
 const Script* script_named(std::string_view name) {
@@ -119,7 +119,7 @@ RecoveryAttempt::VerdictOnEntry verdict(std::optional<std::string> entry, Outcom
   return {std::move(entry), Outcome{kind, std::move(payload), 4e9}};
 }
 
-// The tick of a minute after the last.
+// The tick one minute after the last.
 TickClaim next_tick(TickClaim::WhileHeld while_held, std::optional<std::string> score) {
   return {.name = "report",
           .rule = "* * * * * UTC",
@@ -389,7 +389,7 @@ struct Site {
     }
     return found;
   }
-  // In flight, but in no list that a field names, where no recovery would look.
+  // Whether a job is in flight but in no list that a field names, where no recovery would look.
   bool strands(const Operation& operation, const Places& places) {
     if (operation.call.script == &scripts::recover_orphans || operation.call.script == &scripts::settle_without_field)
       return false;

@@ -30,7 +30,7 @@ std::string why_refused(const std::string& json) {
   return "";
 }
 
-// The vectors' objects as JSON again.
+// The vectors' objects, as JSON again.
 std::string json_of(const test::VectorValue& value) {
   std::string out;
   switch (value.kind) {
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(what_no_job_can_be_is_refused) {
         R"({"class":"X","args":[NaN]})", R"({"class":"X","args":[01]})", R"({"class":"X","args":["\ud800"]})"}) {
     BOOST_TEST_CONTEXT(no) BOOST_TEST(why_refused(no) != "");
   }
-  // The payload around them is a level of its own, and Ruby reads a hundred.
+  // The payload around them is one more level, and Ruby reads a hundred.
   const auto nested = [](std::size_t depth) {
     return R"({"class":"X","args":)" + std::string(depth, '[') + std::string(depth, ']') + "}";
   };

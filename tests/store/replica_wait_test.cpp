@@ -68,7 +68,7 @@ struct Replicated {
   }
 };
 
-// Passes commands on; before each script, the test may do something.
+// Passes commands on.  Before each script, a test may interfere.
 class Tapped : public Channel {
  public:
   explicit Tapped(Channel& redis) : redis_(redis) {}
@@ -118,7 +118,7 @@ struct Worker {
     BOOST_REQUIRE((session->next(outcomes, {.draw = {"a"}, .most = 1, .wait_queue = "a"}) == Session::Next::held));
     return session->batch().entries.size();
   }
-  // As a worker after a lost wait.
+  // Acts like a worker after a lost wait.
   void wait_in_vain() {
     BOOST_TEST((session->wait({}) == Session::Waited::lost));
     session->give_up();
@@ -127,7 +127,7 @@ struct Worker {
 };
 
 constexpr ReplicaWait one_replica{1, 20s};
-constexpr ReplicaWait hasty{1, 200ms};  // where no replica will confirm
+constexpr ReplicaWait hasty{1, 200ms};  // for cases where no replica will confirm
 
 }  // namespace
 
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_
 
   BOOST_TEST(worker.fetch() == 1U);
   BOOST_TEST(asked >= 1);
-  // Sent again, it was recognised.
+  // The second one was recognised as a repetition.
   BOOST_TEST(redis.master.hget(keys::in_flight_hash(identity).name(), "0.17").value_or("") == "1 a");
 }
 
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(a_push_that_replicas_do_not_confirm_says_so_and_is_there_an
   BOOST_TEST(redis.master.size_of("queue:default") == 3U);
 }
 
-// The exception means that all are pushed: the caller does not push the rest again.
+// The exception means that all were pushed: the caller does not push the rest again.
 BOOST_AUTO_TEST_CASE(of_many_jobs_that_replicas_do_not_confirm_all_are_pushed) {
   Replicated redis;
   Client client = redis.waiting_client(100ms);

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(with_all_rights_nothing_is_missing_and_nothing_changes) {
   BOOST_TEST(site.answer_with({}) == "");
 }
 
-// A script that comes later must be tried as well, unless nothing is lost and nothing waits when it is refused.
+// A new script must be tried as well, unless nothing is lost and nothing waits when it is refused.
 BOOST_AUTO_TEST_CASE(every_command_of_the_scripts_that_move_jobs_is_tried) {
   const std::filesystem::path scripts = BROOD_SOURCE_DIR "/shared/store";
   const auto text_of = [](const std::filesystem::path& file) {

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A Redis with processes as their heartbeats leave them.
+// A Redis with processes, as shown by their heartbeats.
 struct Fleet {
   RedisServer redis;
   Connection connection{redis.address()};
@@ -102,7 +102,7 @@ BOOST_FIXTURE_TEST_CASE(a_fleet_that_could_not_be_asked_is_asked_again_soon_and_
   BOOST_CHECK(!release.oldest(lose));
   BOOST_CHECK(!release.oldest(lose));
   BOOST_TEST(lost == 1);
-  // Before the minute after which it would be asked anyway.
+  // Before the minute is over after which it would ask anyway.
   BOOST_TEST(within(40s, [&] { return release.oldest(ask()) == SidekiqRelease{7, 0, 9}; }));
   BOOST_CHECK((release.known() == SidekiqRelease{7, 0, 9}));
 }
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_queue_that_both_serve_is_a_rivalry) {
   BOOST_TEST(rivals({capsule({{"*", 0}})}) == "default@web:1:a mail@web:1:a native@web:2:b ");
 }
 
-// Ruby's processes come later too.
+// Ruby's processes may start later.
 BOOST_AUTO_TEST_CASE(rivals_that_come_later_are_said_once_for_as_long_as_they_stay) {
   struct Rivals : LoopWithRedis {
     QueueRivals rivals{loop, connection, 20ms};

@@ -21,7 +21,7 @@ std::string job(int i, const std::string& queue = "default") {
 }
 
 struct Scheduling : LoopWithRedis {
-  // So long that polling explains nothing that comes earlier.
+  // So long that polling cannot be the reason for anything that happens earlier.
   static constexpr auto never = 1h;
 
   std::optional<Scheduler> scheduler;
@@ -200,7 +200,7 @@ BOOST_FIXTURE_TEST_CASE(one_look_moves_all_but_what_must_stay, Scheduling) {
   }
   start();
 
-  // The next look would come in an hour, so one look has done it.
+  // The next look would come in an hour, so one look has moved all.
   BOOST_TEST(run_until([&] { return !redis.get("brood:scheduler") && scheduler->moved() > 0; }));
   std::map<std::string, std::vector<std::string>> expected;  // queue -> jids, as LPUSH leaves them
   std::size_t no_jobs = 0;

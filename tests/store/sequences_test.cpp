@@ -85,7 +85,7 @@ struct Worker {
   }
   Strings dies(int want = 1) { return settle({{Outcome::Kind::move_to_dead, held.front(), 5}}, want); }
 
-  // What Redis does once the queue that it waits on has a job.
+  // Does what Redis does once the queue that the worker waits on has a job.
   Settled wait(const Strings& draw = {}) {
     arrive();
     return after_wait(draw);
@@ -93,7 +93,7 @@ struct Worker {
   void arrive() {
     held = {*read_arrived(connection.call(wait_on_queue(identity, field(), queue, std::chrono::seconds(1))).view())};
   }
-  // Returns whether the wait will find a job at once.
+  // Returns whether the wait would find a job at once.
   bool before_wait(bool lets_others_enter = true) {
     return connection
                .run(brood::before_wait({.identity = identity,
@@ -301,7 +301,7 @@ BOOST_FIXTURE_TEST_CASE(jobs_that_waits_bring_enter_in_the_order_in_which_they_c
   for (Worker* const waiter : {&one, &two}) BOOST_TEST(waiter->settle({}, 1, {"default"}, "default") == Strings{});
   for (const char* const jid : {"a", "b", "c"}) push(job(jid, "s"));
   for (Worker* const waiter : {&one, &two}) waiter->arrive();
-  // "c" is not to overtake those that are on their way.
+  // "c" must not overtake those that are on their way.
   BOOST_TEST(three.fetch() == Strings{});
   BOOST_TEST(three.last.has_more_soon);
   BOOST_TEST(one.after_wait().nothing);

@@ -169,8 +169,8 @@ BOOST_AUTO_TEST_CASE(a_fenced_worker_drops_its_outcomes_and_goes_on_under_anothe
   BOOST_TEST(worker.server.hget(hash, "2.21").value() == "1 a");
 }
 
-// Redis answers a text beyond proto-max-bulk-len with a protocol error and closes the connection, each time anew; a
-// command beyond client-query-buffer-limit it answers by that alone.
+// Redis answers a text beyond proto-max-bulk-len with a protocol error and closes the connection, each time again.
+// After a command beyond client-query-buffer-limit it only closes the connection.
 BOOST_AUTO_TEST_CASE(a_failure_that_is_too_large_for_redis_is_recorded_in_short_or_its_job_is_dead_as_it_was) {
   constexpr std::size_t limit = 1 << 20;
   for (const auto& [fits_in_short, lost, without_a_word] : {std::tuple{true, false, false},

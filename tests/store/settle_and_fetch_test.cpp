@@ -39,7 +39,7 @@ struct Worker {
   Reply answer() { return redis.run(settle_and_fetch(next, now)); }
   std::string error() { return std::string(answer().view().error()); }
 
-  // Sends `next`, and makes it what the worker would send after the answer.
+  // Sends `next`, and then sets what the worker would send after the answer.
   Settled settle() {
     const Settled settled = read_settled(answer().view());
     next.number = settled.number;
@@ -168,7 +168,7 @@ BOOST_AUTO_TEST_CASE(what_a_blocking_move_brought_is_the_batch) {
   BOOST_TEST(worker.held() == "2 b");
 }
 
-// A blocking move that came late brought it.
+// A blocking move that came late had brought it.
 BOOST_AUTO_TEST_CASE(what_is_in_the_list_already_is_of_the_batch) {
   Worker worker;
   worker.redis.call({"LPUSH", list_of("b"), "late"});
@@ -255,7 +255,7 @@ BOOST_AUTO_TEST_CASE(each_outcome_puts_its_job_where_it_belongs) {
   BOOST_TEST(worker.server.size_of(list_of("a")) == 0u);
 }
 
-// A job goes as it was fetched if its outcome has no text.
+// A job goes back as it was fetched if its outcome has no text.
 BOOST_AUTO_TEST_CASE(each_job_that_goes_as_it_was_fetched_goes_by_its_place_in_the_batch) {
   using Kind = Outcome::Kind;
   Worker worker;
@@ -360,7 +360,7 @@ BOOST_AUTO_TEST_CASE(more_outcomes_than_jobs_are_fenced) {
   BOOST_TEST(worker.server.size_of(list_of("a")) == 1u);
 }
 
-// The number is that of another batch, unknown to the sender.
+// The number belongs to another batch, which the sender does not know.
 BOOST_AUTO_TEST_CASE(outcomes_of_jobs_of_another_queue_are_fenced) {
   Worker worker;
   worker.hold({"1"});
@@ -439,7 +439,7 @@ BOOST_AUTO_TEST_CASE(the_dead_set_is_trimmed_by_age_and_by_size_as_sidekiq_does)
 
   worker.settle();
 
-  // The rank form keeps one less than the limit.
+  // Trimming by rank keeps one less than the limit.
   Strings left;
   for (const auto& [member, score] : worker.server.zrange("dead")) left.push_back(member);
   BOOST_TEST(left == (Strings{"b", "c", "1d"}), boost::test_tools::per_element());

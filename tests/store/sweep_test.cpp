@@ -24,7 +24,7 @@ BOOST_AUTO_TEST_CASE(lists_without_a_field_go_back_unless_their_owner_shows_that
   for (const std::string& identity : {own, dead, just_dead, flushed})
     redis.command({"LPUSH", list_of(identity), "job of " + identity});
   redis.command({"SET", just_dead, "beat", "EX", "15"});
-  // Taken from a shard that is configured no more.
+  // Taken from a shard that is no longer configured.
   Connection connection(redis.address());
   for (const char* const field : {"0.0", "0.1"})
     connection.run(take_limits({own, field, 1, "removed"}, {limit(LimitKind::concurrent, 9)}, 0ms, 0ms));

@@ -149,7 +149,7 @@ BOOST_FIXTURE_TEST_CASE(a_window_never_lets_more_through_in_any_interval, Site) 
       taken_at.push_back((std::chrono::steady_clock::now() - begun) / std::chrono::milliseconds(1));
   }
   BOOST_TEST(taken_at.size() >= 10u);
-  // Counted by whole intervals, since our clock is read later than the script's, by the time that a reply takes.
+  // Counted by whole intervals, since our clock is read later than the script's, by the duration of a reply.
   BOOST_TEST(view().taken == static_cast<std::int64_t>(taken_at.size()));
   const auto intervals = static_cast<std::size_t>((std::chrono::steady_clock::now() - begun) / 200ms) + 1;
   BOOST_TEST(taken_at.size() <= 5 * intervals);
@@ -277,7 +277,7 @@ BOOST_FIXTURE_TEST_CASE(whoever_waits_for_a_slot_gets_it_when_it_is_given_back, 
   waiting.join();
   BOOST_TEST((result.kind == LimitResult::Kind::taken));
   BOOST_TEST(view().waited == 1);
-  // Within itself it takes no second one, and the inner end does not give it back.
+  // A nested take needs no second slot, and its end does not give the slot back.
   BOOST_TEST((keeper.take({one_slot}, 0ms).kind == LimitResult::Kind::taken));
   keeper.give_back({{.name = "erp", .kind = LimitKind::concurrent}});
   BOOST_TEST(view().held == 1);
@@ -308,7 +308,7 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_costs_the_same_with_thousands_of_slots_and_fin
   BOOST_TEST(asked <= slots / 128 + 1);
 }
 
-// As for a keeper whose connection is lost, and which does not know which of its commands still arrive.
+// For a keeper whose connection is lost, and which does not know which of its commands still arrive.
 BOOST_FIXTURE_TEST_CASE(what_is_given_back_late_does_not_free_what_was_taken_anew_in_the_same_batch, Site) {
   const LimitHolder first = holder(1);
   LimitHolder anew = first;
@@ -393,7 +393,7 @@ BOOST_AUTO_TEST_CASE(limits_in_several_shards_are_taken_in_the_order_of_the_shar
   b.name = "b";
   for (const std::vector<Limit>& named : {std::vector<Limit>{a, b}, std::vector<Limit>{b, a}}) {
     LimitKeeper keeper = keeper_of(holder(1), places);
-    // The first shard refuses: nothing was asked of the second by then.
+    // The first shard refuses: nothing was asked of the second yet.
     first.redis.command({"SET", "brood:limit:a", "of another type"});
     BOOST_TEST((keeper.take(named, 0ms).kind == LimitResult::Kind::refused));
     BOOST_TEST(second.redis.keys("brood:limit*").empty());

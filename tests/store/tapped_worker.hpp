@@ -19,7 +19,7 @@ using Strings = std::vector<std::string>;
 inline const std::string identity = "host:1:0123456789ab";
 inline const std::string hash = keys::in_flight_hash(identity).name();
 
-// Passes commands on, and treats the next ones as the test sets.
+// Passes commands on, and treats the next ones as the test specifies.
 class Tapped : public Channel {
  public:
   using Treatment = std::function<Reply(Channel&, const Command&)>;
@@ -52,7 +52,7 @@ inline Reply lose_reply(Channel& redis, const Command& command) {
 inline Reply lose_command(Channel&, const Command&) { throw ConnectionLost("the command is lost"); }
 inline Reply hand_on(Channel& redis, const Command& command) { return redis.call(command); }
 
-// The error reply that Redis gives where `text` is its error.
+// The reply of Redis with the error `text`.
 inline Tapped::Treatment answer_error(const std::string& text) {
   return [text](Channel& redis, const Command&) {
     return redis.call({"EVAL", "return redis.error_reply(ARGV[1])", "0", text});
@@ -89,7 +89,7 @@ struct Worker {
     next(outcomes, {.draw = draw, .most = want});
     return session->batch().entries;
   }
-  // As a worker does: with a new incarnation after each fence.
+  // Goes on as a worker does, with a new incarnation after each fence.
   void next(const std::vector<Outcome>& outcomes, const Session::Want& want) {
     if (session->next(outcomes, want) == Session::Next::held) return;
     do session->begin(++incarnations);

@@ -64,7 +64,7 @@ struct Site {
     worker.held = settled.payloads;
     return settled.payloads;
   }
-  // As brood's client does it.
+  // Pushes as brood's client does.
   void push(const std::string& tenant, int jobs) {
     PushCommands commands(0);
     for (int i = 0; i < jobs; ++i) commands.add("images~" + tenant, tenant);
@@ -114,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(a_tenant_of_weight_three_has_three_times_as_many_turns, 
   BOOST_TEST(std::abs(count(ran, "co.x") - 40) <= 2);
 }
 
-// With a turn at once for each that comes back it would never be another's.
+// If a tenant got a turn at once whenever it comes back, the others would never get theirs.
 BOOST_FIXTURE_TEST_CASE(a_tenant_that_is_emptied_and_filled_again_and_again_gains_nothing, Site) {
   Worker one = worker(1);
   push("zeta", 100);

@@ -12,7 +12,7 @@
 #include "tests/support/tcp_proxy.hpp"
 #include "tests/support/test_authority.hpp"
 
-// What tests of TLS share: an authority, servers that it certifies, and the addresses of these.
+// The common parts of tests of TLS: an authority, servers that it certifies, and their addresses.
 namespace brood::tls_tests {
 
 using namespace std::chrono_literals;

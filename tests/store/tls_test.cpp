@@ -1,4 +1,4 @@
-// TLS to Redis: what the connections trust, how they refuse the rest, and that nothing else changes.
+// TLS to Redis: what the connections trust, how they refuse everything else, and that nothing else changes.
 #include "tests/store/tls_servers.hpp"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// How a blocking connection is refused; empty: it is not, or only lost.
+// How a blocking connection is refused; empty if it is not, or is only lost.
 std::string refusal_of(const RedisAddress& address, std::chrono::milliseconds time = 20s) {
   try {
     Connection(address, {time, time}).call({"PING"});
@@ -333,7 +333,7 @@ BOOST_AUTO_TEST_CASE(a_plain_server_is_told_from_one_that_is_slow) {
   TcpProxy port_of_web(web.address().socket_path, TcpProxy::Listen::tcp);
   BOOST_TEST(contains(refusal_of(through(port_of_web)), "does not speak TLS"));
 
-  // A server that never answers may hang: the message only suspects a lack of TLS.
+  // A server that never answers may only hang, so the message suggests that TLS may be missing.
   RedisServer still(tls_server());
   still.pause();
   BOOST_CHECK_EXCEPTION(
@@ -408,7 +408,7 @@ BOOST_AUTO_TEST_CASE(renewed_certificates_hold_for_the_connections_that_begin) {
   BOOST_TEST(loop.until([&] { return async.connected(); }), async.refusal());
 }
 
-// The openssl program as a server that changes its keys: "K" asks for ours too.
+// The openssl program as a server that changes its keys: "K" asks for new keys of ours, too.
 BOOST_AUTO_TEST_CASE(keys_may_change_in_the_midst_of_a_conversation) {
   const RedisServer::TlsFiles files = authority().issue();
   const std::uint16_t port = free_port();

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(a_line_that_carries_byte_by_byte_is_waited_for) {
   BOOST_TEST((answer_to(loop, async, {"GET", "k"})->reply.view().text() == value));
 }
 
-// Longer than the time for a reply: it is as if no TLS were there.
+// Longer than the time for a reply, as without TLS.
 BOOST_AUTO_TEST_CASE(a_reply_is_waited_for_while_its_bytes_come) {
   RedisServer server(tls_server());
   TcpProxy proxy(std::to_string(server.port()), TcpProxy::Listen::tcp);

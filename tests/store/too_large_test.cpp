@@ -15,8 +15,8 @@
 using namespace brood;
 using namespace std::chrono_literals;
 
-// Texts that Redis refuses for their size, and would refuse for ever: a value beyond proto-max-bulk-len with an error,
-// a command beyond client-query-buffer-limit without an answer.  It closes the connection both times.
+// Texts that Redis refuses for their size, and would refuse for ever.  It answers a value beyond proto-max-bulk-len
+// with an error, and a command beyond client-query-buffer-limit not at all.  It closes the connection both times.
 
 namespace {
 
@@ -44,14 +44,14 @@ std::string error_of(Act act) {
 struct LimitedLoop : LoopWithRedis {
   explicit LimitedLoop(const std::string& setting) : setting_(setting) {}
 
-  // Its own commands are not limited, and what came in before the limit was lowered stays.
+  // The test's own commands are not limited, and what was added before the limit was lowered stays.
   void add(const std::string& set, double score, const std::string& member) {
     redis.command({"CONFIG", "SET", setting_, "1gb"});
     redis.command({"ZADD", set, std::to_string(score), member});
     redis.command({"CONFIG", "SET", setting_, std::to_string(limit)});
   }
 
-  // As the scheduler does: again after a failure.  nullopt if it never succeeded.
+  // Moves all as the scheduler does, again after a failure; nullopt if it never succeeded.
   std::optional<DueMover::Done> move_all() {
     DueMover mover(loop, connection, {});
     for (int i = 0; i < 10; ++i) {

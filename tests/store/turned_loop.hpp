@@ -9,7 +9,7 @@
 
 namespace brood {
 
-// A loop that a test turns by hand.  At the end every handle must be closed, or uv_loop_close() fails.
+// A loop that a test runs turn by turn.  At the end every handle must be closed, or uv_loop_close() fails.
 class TurnedLoop {
  public:
   TurnedLoop() { BOOST_REQUIRE(uv_loop_init(&loop_) == 0); }

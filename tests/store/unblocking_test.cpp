@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A worker's connection, and a thread of its own to wait on it.
+// A worker's connection, with a thread that waits on it.
 struct Waiting : LoopWithRedis {
   Scoreboard board = Scoreboard::in_memory(1);
   WorkerSlot worker{board.slot(0)};
@@ -103,7 +103,7 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_is_survived, Waiting) {
   redis.command({"LPUSH", "queue:a", "x"});
 }
 
-// Its connection was lost after it had asked for its id.
+// Its connection was lost after it had asked for the id.
 BOOST_FIXTURE_TEST_CASE(of_one_that_waits_under_another_id_than_it_says_is_told, Waiting) {
   worker.set_waiting_client(id + 1'000'000);
   wait("30");

@@ -80,7 +80,7 @@ BOOST_FIXTURE_TEST_CASE(chosen_fields_alone_make_a_job_unique, UniqueFixture) {
   BOOST_TEST(left <= 600'000);
 }
 
-// Sidekiq's pages print this member unescaped, unlike arguments.
+// Sidekiq's pages print this member without escaping, unlike arguments.
 BOOST_FIXTURE_TEST_CASE(what_a_job_is_unique_by_is_no_markup, UniqueFixture) {
   BOOST_TEST(client.enqueue(ReportOfCustomer{"<b>&", 1}) != "");
   BOOST_TEST(client.enqueue(ReportOfCustomer{"<b>&", 2}) == "");
@@ -168,7 +168,7 @@ BOOST_FIXTURE_TEST_CASE(a_kept_push_takes_its_lock_when_redis_is_back, UniqueFix
   BOOST_TEST(client.enqueue(MonthlyReport{"acme", 5}) == "");
 }
 
-// Whatever deletes or kills a waiting job lets go of its lock in the same step.
+// Whatever deletes or kills a waiting job releases its lock in the same step.
 BOOST_FIXTURE_TEST_CASE(a_deleted_job_holds_no_lock, UniqueFixture) {
   Api api{redis.url()};
   for (const bool kill : {false, true}) {
@@ -302,7 +302,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_whose_job_a_ruby_process_runs_is_its_jobs, Unique
   redis.command({"HSET", process, "info", R"({"version":"7.3.0","queues":["reports"]})"});
   Connection connection(redis.address());
   int waits = 0;
-  // The Ruby process publishes it a moment after it has fetched the job.
+  // The Ruby process publishes the job a moment after it has fetched it.
   const auto told = [&](std::chrono::milliseconds time) {
     ++waits;
     BOOST_TEST(time.count() > 10'000);

@@ -35,7 +35,7 @@ struct Site {
   }
   std::int64_t lives() { return redis.integer({"PTTL", RedisKey(lock_key)}); }
 
-  // A call that meets a text, or a list, where this key should be something else.
+  // Checks that a call is refused if this key is a text, or a list, instead of what it should be.
   void refuses(const std::string& key, const ScriptCall& call, const std::string& sentence) {
     redis.flush();
     redis.command({"ZADD", "dead", "5", "D1"});

@@ -10,7 +10,8 @@ using namespace brood;
 using Kind = Outcome::Kind;
 using Strings = std::vector<std::string>;
 
-// Unbegun jobs of a living worker go back to their queue, and so does the rest of its list if its field is lost.
+// Jobs that a living worker has not begun go back to their queue, and so does the rest of its list if its field is
+// lost.
 namespace {
 
 const std::string identity = "host:1:0123456789ab", field = "2.17";
@@ -58,7 +59,7 @@ struct Site {
     const SettledWithoutField all = read_settled_without_field(reply.view());
     return {all.settled, all.given_back};
   }
-  // The queue, the next to run first.
+  // The content of the queue, the next to run first.
   Strings queue() {
     Strings all = redis.lrange("queue:a");
     return {all.rbegin(), all.rend()};

@@ -23,8 +23,8 @@ using namespace brood;
 using namespace std::chrono_literals;
 using Strings = std::vector<std::string>;
 
-// Compares what the store and the heartbeat leave in Redis with what Sidekiq was seen to leave there.  If a vector
-// lists commands, their effect counts: our scripts reach it in another way.
+// Compares what the store and the heartbeat leave in Redis with what Sidekiq was observed to leave there.  If a vector
+// lists commands, only their effect counts: our scripts reach it in another way.
 
 namespace {
 
@@ -50,7 +50,7 @@ std::string kind_of(std::string_view json) {
   }
 }
 
-// Every member that `captured` has is in `ours`, and of the same JSON type, all the way down.
+// Checks that every member of `captured` is in `ours`, with the same JSON type, at all levels.
 void check_shape(const std::string& captured, const std::string& ours, const std::string& path) {
   BOOST_TEST_CONTEXT(path) {
     BOOST_TEST(kind_of(ours) == kind_of(captured));
@@ -78,7 +78,7 @@ std::string without(std::string text, const std::string& suffix) {
   return text.ends_with(suffix) ? text.substr(0, text.size() - suffix.size()) : text;
 }
 
-// A supervisor set up as the captured ones were: five workers, the queues default and low, one tag.
+// A supervisor set up like the captured ones: five workers, the queues default and low, one tag.
 struct Supervised : LoopWithRedis, Heartbeat::Workers {
   Identity identity;
   ProcessFacts facts;
@@ -165,7 +165,8 @@ struct Worker {
     next.outcomes.clear();
     return settled.payloads;
   }
-  // Moves one more job to the dead set, of which `before` jobs, none of them old, are there already.
+  // Moves one more job to the dead set, which has `before` jobs already, none of them old.  Returns the size
+  // afterwards.
   std::size_t dead_after(std::size_t before, std::int64_t max_jobs) {
     Command fill{"ZADD", "dead"};
     for (std::size_t i = 0; i < before; ++i) fill.add(std::to_string(1'799'000'000 + i)).add(std::to_string(i));
@@ -349,7 +350,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_due_is_taken_in_the_order_of_its_time, LoopWithR
   BOOST_TEST((redis.zrange("schedule") == left));
 }
 
-// A worker holds jobs of one queue at a time, so that each queue of the vector is a batch.
+// A worker holds jobs of one queue at a time, so each queue of the vector is a batch.
 BOOST_AUTO_TEST_CASE(jobs_of_a_stopped_worker_are_next_to_run_with_their_own_bytes) {
   const test::Vector vector = test::vectors("requeue-shutdown").at(0);
   const auto payload = [](const std::string& name) { return R"({ "class":"A","args":[1.50],"jid":")" + name + "\"}"; };

@@ -8,11 +8,11 @@
 
 namespace brood::interleavings {
 
-// Thrown inside an actor at the point where it is killed.  No std::exception, so that no product code catches it.
+// Thrown inside an actor at the point where it is killed.  It is not a std::exception, so no product code catches it.
 class Killed {};
 
 // A thread that runs only while it holds the one baton.  It runs ordinary product code, and hands the baton back
-// wherever something else could happen in between.  So a run is one sequence of steps, the same for the same seed.
+// wherever something else could happen.  So a run is one sequence of steps, the same for the same seed.
 class Actor {
  public:
   explicit Actor(std::function<void(Actor&)> life) : thread_([this, life = std::move(life)] { run(life); }) {}
@@ -23,7 +23,7 @@ class Actor {
   Actor(const Actor&) = delete;
   Actor& operator=(const Actor&) = delete;
 
-  // The scheduler's: lets the actor run up to its next yield or its end.
+  // Called by the scheduler: lets the actor run up to its next yield or its end.
   void resume() {
     if (done_) return;
     mine_.release();
@@ -44,7 +44,7 @@ class Actor {
   }
 
   bool done() const { return done_; }
-  const std::string& error() const { return error_; }  // what it died of, other than being killed
+  const std::string& error() const { return error_; }  // the exception that ended it; empty if it was killed
 
  private:
   void run(const std::function<void(Actor&)>& life) {
@@ -59,7 +59,7 @@ class Actor {
     back_.release();
   }
 
-  // As std::binary_semaphore, but does not spin before it sleeps: that is useless while the other one works.
+  // Like std::binary_semaphore, but without spinning before it sleeps: that is useless while the other thread works.
   class Baton {
    public:
     void release() {

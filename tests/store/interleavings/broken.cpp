@@ -33,7 +33,7 @@ std::string& argument(Command& command, std::size_t number) {
   return command.args[3 + std::stoul(command.args[2]) + number];
 }
 
-// A settle lets go of what the jobs hold that are to be tried again.
+// Makes a settle release what jobs hold that will be tried again.
 void let_go_of_failures(Command& command) {
   std::vector<LetGo> let_go;
   for (std::size_t i = 0; i + 1 < command.args.size(); ++i) {
@@ -53,10 +53,10 @@ void let_go_of_failures(Command& command) {
   command = call.command();
 }
 
-// Keeps the caps of the queues asked for, but leaves out the queues beside them.
+// Keeps the caps of the requested queues, but leaves out the queues beside them.
 void forget_what_is_beside(Command& command) {
   const std::size_t keys = std::stoul(command.args[2]);
-  std::size_t at = command.args.size() - 1;  // of the count of caps, then of each cap's arguments
+  std::size_t at = command.args.size() - 1;  // index of the count of caps, then of each cap's arguments
   const std::size_t caps = std::stoul(command.args[at]);
   for (std::size_t i = 1; i <= caps; ++i) {
     at -= 2;

@@ -4,7 +4,7 @@
 
 namespace brood::interleavings {
 
-// Rules that a run can switch off, to show what each is for.
+// Rules that a run can switch off, to show why each is needed.
 struct Broken {
   bool numbers_unchecked = false;         // the script settles with any number
   bool recovery_unchecked = false;        // the recovery judges the list by the scoreboard with any number
@@ -53,8 +53,8 @@ struct Broken {
   bool asides_returned_backwards = false;  // jobs set aside go back with the newest first
 };
 
-// Changes the command of a worker or a recovery by the rules that are switched off.  `last_was_lost`: its sender's last
-// command.
+// Changes the command of a worker or a recovery according to the rules that are switched off.  `last_was_lost`: whether
+// its sender's last command was lost.
 void without_rules(const Broken& broken, Command& command, bool last_was_lost);
 
 bool settles_without_field(const Command& command);

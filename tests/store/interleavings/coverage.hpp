@@ -5,7 +5,7 @@
 
 namespace brood::interleavings {
 
-// How often things happened, over any number of runs: a rule is tested only if it was needed.
+// How often events happened, over any number of runs.  A rule is tested only if it was needed.
 struct Coverage {
   long commands = 0, kills = 0, host_deaths = 0, lost_replies = 0, fenced = 0, acknowledged = 0, charged = 0,
        given_back = 0, orphaned = 0, taken_back = 0, retired = 0, due_moved = 0, waits = 0, arrived = 0,

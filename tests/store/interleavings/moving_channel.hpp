@@ -7,7 +7,8 @@
 
 namespace brood::interleavings {
 
-// A worker's connection, to one shard at a time.  Commands already sent to another shard stay on their way there.
+// A worker's connection, to one shard at a time.  Commands that were already sent to another shard stay on their way
+// there.
 class MovingChannel : public Channel {
  public:
   MovingChannel(const std::vector<Network*>& shards, const UnreliableChannel::Rewrite& rewrite, int shard)

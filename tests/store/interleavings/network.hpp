@@ -19,10 +19,10 @@ struct Sent {
   Command command;
   Reply reply;
   bool answered = false;
-  bool lost = false;  // the sender has given up; the command may arrive all the same
+  bool lost = false;  // the sender has given up; the command may still arrive
 };
 
-// The user may not run the command, or the script a command of its own: Redis 6.2 and 7, and 8.
+// Whether the user may not run the command, or a command of the script, in the words of Redis 6.2, 7 and 8.
 inline bool is_refusal(std::string_view error) {
   return error.find("can't run this command") != error.npos || error.find("no permissions to run") != error.npos;
 }
@@ -30,8 +30,8 @@ inline bool is_refusal(std::string_view error) {
 // The commands that one connection has sent and Redis has not read yet.
 using Wire = std::deque<std::shared_ptr<Sent>>;
 
-// The network between the actors and a real Redis.  Commands of one connection keep their order; connections overtake
-// each other at will, abandoned ones too.
+// The network between the actors and a real Redis.  Commands of one connection keep their order.  Connections overtake
+// each other at random, abandoned ones too.
 class Network {
  public:
   explicit Network(Channel& redis) : redis_(redis) {}
@@ -41,7 +41,7 @@ class Network {
     return wires_.back();
   }
 
-  long refused() const { return refused_; }  // commands, for want of a right
+  long refused() const { return refused_; }  // commands that were refused for lack of a right
 
   // Sends a command without waiting for it.
   void post(Command command) {
@@ -59,7 +59,7 @@ class Network {
     Wire& wire = *busy[random() % busy.size()];
     const std::shared_ptr<Sent> sent = wire.front();
     Reply reply = serve(sent->command);
-    // The command waits on, unless its time is up or it is unblocked.  Its client may be long dead.
+    // The command waits on, unless its time is up or it is unblocked.  Its client may have died long ago.
     if (waits(sent->command) && reply.view().is_nil() && random() % 4 != 0) return true;
     wire.pop_front();
     refused_ += is_refusal(reply.view().error());
@@ -71,7 +71,7 @@ class Network {
  private:
   static bool waits(const Command& command) { return command.args[0] == "BLMOVE"; }
 
-  // This test is the only client of its Redis: what waits there is tried again and again instead.
+  // This test is the only client of its Redis.  So what would wait there is tried again and again instead.
   Reply serve(const Command& command) {
     if (!waits(command)) return redis_.call(command);
     return redis_.call({"LMOVE", command.args[1], command.args[2], command.args[3], command.args[4]});
@@ -107,14 +107,15 @@ class UnreliableChannel : public Channel {
   bool waits_for_redis() const { return waiting_ && !waiting_->answered && !waiting_->lost; }
   bool in_a_call() const { return waiting_ && !waiting_->lost; }
 
-  // Breaks the connection under the call.  `before_delivery`: what Redis has not read yet never arrives.
+  // Breaks the connection during the call.  If `before_delivery`, what Redis has not read yet never arrives.
   void lose(bool before_delivery) {
     if (before_delivery) wire_->clear();
     if (waiting_) waiting_->lost = true;
   }
 
  private:
-  // All of them are on their way at once; Redis reads them one by one, and a loss leaves open how many it has read.
+  // All of them are on their way at once.  Redis reads them one by one, and after a loss it is unknown how many it has
+  // read.
   std::vector<Reply> call_all(const std::vector<Command>& commands) {
     std::vector<std::shared_ptr<Sent>> all;
     for (const Command& command : commands) {
@@ -124,7 +125,7 @@ class UnreliableChannel : public Channel {
     }
     const std::shared_ptr<Sent> last = waiting_ = all.back();
     while (!last->answered && !last->lost) actor_->yield();
-    actor_->yield();  // the reply has come, and can still be lost
+    actor_->yield();  // the reply has arrived, but can still be lost
     waiting_.reset();
     if (!last->lost) {
       std::vector<Reply> replies;

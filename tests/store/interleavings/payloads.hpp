@@ -7,21 +7,21 @@
 
 namespace brood::interleavings {
 
-// A payload here is "<job>#<attempts charged>"; for a job that holds something it is JSON, with these two as its jid.
+// A payload here is "<job>#<attempts charged>".  For a job that holds something it is JSON, with these two as its jid.
 std::string name_of(const std::string& payload);
 std::string job_of(const std::string& payload);
 int charges_of(const std::string& payload);
 std::string charged_once_more(const std::string& payload);
 Outcome retried(const std::string& payload);
 
-// The text of a member, of a payload that is JSON; empty: it has none.
+// The text of a member of a JSON payload; empty if it has none.
 std::string member_of(const std::string& payload, std::string_view key);
 
 // A unique job, and a job of which only one runs at a time.
 std::string unique_job(const std::string& job, const std::string& lock);
 std::string one_at_a_time(const std::string& job, const std::string& lock);
 
-// Throws std::logic_error unless `from` is there exactly once.
+// Throws std::logic_error unless `from` occurs exactly once.
 std::string replaced(std::string_view text, std::string_view from, std::string_view to);
 
 // A job that runs behind those that were pushed to the queue before it.

@@ -5,7 +5,7 @@ namespace {
 
 constexpr std::size_t slots = 3;
 constexpr int wild_steps = 2'000;
-constexpr int calm_steps = 20'000;  // at most; the run ends when every job has
+constexpr int calm_steps = 20'000;  // at most; the run ends when every job has ended
 constexpr int steps_between_checks = 100;
 
 }  // namespace
@@ -24,7 +24,7 @@ World::World(const std::vector<Channel*>& shards, std::uint64_t seed, Broken bro
   server().call({"CONFIG", "SET", "maxmemory", "0"});
   allow_everything();
   server().call({"FLUSHALL"});
-  // Whatever the last seed left: the same seed must always meet the same answers.
+  // Removes what the last seed left: the same seed must always get the same answers.
   server().call({"SCRIPT", "FLUSH"});
   for (const Script* script : {&scripts::register_incarnation, &scripts::settle_and_fetch, &scripts::recover})
     server().call({"SCRIPT", "LOAD", script->text});

@@ -23,13 +23,14 @@ namespace brood::interleavings {
 
 inline const std::string identity = "host:1:0123456789ab";
 
-// Only scripts fetch from it: the order in which Redis serves waits is not that in which our network delivers.
+// Only scripts fetch from it: Redis serves waits in another order than our network delivers.
 inline constexpr const char* queue_of_sequences = "c";
 
 // One seed: three slots, one to three shards with three queues each, 36 jobs, the product's own worker and recovery
-// code, a real Redis, and everything that can go wrong between them.  Then calm, until every job is done or dead.  In a
-// quarter of the seeds a class and a queue have caps; in another some jobs run in sequence; in a third two of the
-// queues are tenants.
+// code, a real Redis, and everything that can go wrong between them.  Then calm, until every job is done or dead.
+//
+// In a quarter of the seeds a class and a queue have caps; in another quarter some jobs run in sequence; in a third two
+// of the queues are tenants.
 class World {
  public:
   // Each shard is a database of the same server.  The seed determines their number.
@@ -37,7 +38,7 @@ class World {
         bool tracing = false);
   ~World();
 
-  // Sentences about what went wrong; empty when nothing did.
+  // Sentences about what went wrong; empty if all went well.
   std::vector<std::string> run();
   const std::vector<std::string>& trace() const { return trace_; }
 
@@ -60,7 +61,7 @@ class World {
     int lapses = 0;                                          // of the heartbeat, when it asked for what it holds
     std::vector<Outcome> outcomes = {};                      // not sent yet
     bool unsettled = false;                                  // some are on their way
-    Session* session = nullptr;                              // none when it has ended
+    Session* session = nullptr;                              // null when it has ended
     std::vector<std::string> held = {};                      // when it ended
     std::array<std::uint32_t, max_batch_entries> cleared{};  // for Broken::number_before_clearing
     std::uint64_t last_number = 0;
@@ -95,7 +96,7 @@ class World {
   void resume_somebody();
   void spawn(Worker& worker);
 
-  // Jobs come, and come again.
+  // How jobs come, and are repeated.
   void push_jobs(Shard* to);
   void move_due_jobs(Shard& at);
   void reschedule_a_retry(Shard& at);
@@ -111,7 +112,7 @@ class World {
   void host_seems_dead(Shard& at);
   void what_is_begun_may_run_twice(const Shard& at);
   void take_back();
-  // `goes_back` counts the jobs that it gives back, beside the coverage.
+  // Besides the coverage, `goes_back` counts the jobs that it gives back.
   void start_recovery(int shard, DeadWorker dead, std::vector<std::string> held, long* goes_back = nullptr);
   void look_for_orphans(Shard& at);
   void lose_fields(Shard& at);
@@ -165,7 +166,7 @@ class World {
 
   const std::vector<CapSettings>& caps() const;  // none in most seeds
 
-  // Two of the three queues are tenants in another quarter of the seeds.
+  // In another quarter of the seeds two of the three queues are tenants.
   const std::vector<std::string>& home_queues() const;
   void look_for_tenants(Shard& at);
 
@@ -181,16 +182,16 @@ class World {
   std::uint64_t last_incarnation_ = 0;
   int pushed_ = 0;
   std::map<std::string, std::vector<std::string>> in_order_;  // by sequence: its jobs as they were pushed
-  bool may_change_order_ = false;  // a job that may not be moved to those that wait goes back to its queue
+  bool may_change_order_ = false;  // a job that may not be moved to the waiting ones goes back to its queue
   bool full_redis_ = false, calm_ = false, lost_fields_ = false;
-  bool refuses_ = true;  // what the last seed left
+  bool refuses_ = true;  // the last seed may have left a refusal
   bool all_stand_still_ = false;
 
   std::map<std::string, Home> home_;           // job -> its queue
   std::map<std::string, std::string> unique_;  // lock -> the job that was pushed with it, until that has ended
   std::map<std::string, Worker*> running_;     // lock -> the worker that runs a job under it
-  std::map<std::string, int> ends_;            // job -> how often it succeeded
-  std::map<std::string, int> deserved_;        // job -> attempts that failed or crashed
+  std::map<std::string, int> ends_;            // job -> number of successes
+  std::map<std::string, int> deserved_;        // job -> number of attempts that failed or crashed
   std::set<std::string> may_run_twice_;        // begun by a worker that was recovered without a scoreboard
   std::set<std::string> charge_unknown_;       // failed under a worker that brood itself ended
   std::vector<std::string> faults_, trace_;

@@ -13,7 +13,7 @@
 namespace brood::interleavings {
 namespace {
 
-// One worker at a time has jobs of the class, and one has jobs of queue c.
+// Only one worker at a time may have jobs of the class, and only one may have jobs of queue c.
 const std::vector<CapSettings> all_caps{{"k", {}, 1, {"Capped"}}, {"q", {"c"}, 1}};
 constexpr std::array<const char*, 3> queues{"a", "b", "c"};
 
@@ -30,7 +30,7 @@ const std::vector<CapSettings>& World::caps() const {
   return has_caps_ ? all_caps : none;
 }
 
-// No more workers hold jobs of capped queues than these have places, and what waits beside a queue is found there.
+// No more workers hold jobs of capped queues than there are places, and what waits beside a queue is found there.
 void World::check_caps(const std::vector<Place>& places) {
   if (!has_caps_) return;
   std::map<std::pair<int, std::string>, std::set<std::string>> holding;
@@ -56,7 +56,7 @@ void World::check_caps(const std::vector<Place>& places) {
   }
 }
 
-// As done by a supervisor whose workers have no such cap.
+// Does what a supervisor does whose workers have no such cap.
 void World::return_set_aside(Shard& at) {
   if (at.is_away) return;
   const std::string home = queues[random_() % queues.size()], aside = home + "@k";

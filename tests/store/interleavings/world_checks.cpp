@@ -77,7 +77,7 @@ bool World::check_places() {
   return std::ranges::all_of(places, [](const Place& place) { return place.key == keys::dead.name(); });
 }
 
-// A lock is held from the push of its job to the end of that, be it success or death, and not a moment longer or less.
+// A lock is held exactly from the push of its job to the job's end, by success or death.
 void World::check_locks(const std::vector<Place>& places) {
   std::map<std::string, std::string> holders;
   for (const auto& one : shards_) holders.merge(locks_of(one->redis, keys::unique_lock("*")));
@@ -98,7 +98,7 @@ void World::check_locks(const std::vector<Place>& places) {
   }
 }
 
-// As the supervisor's watch does it, where a command was refused when a holder ended.
+// Does what the supervisor's watch does if a command was refused when a holder ended.
 void World::pass_sequences_on(const std::vector<Place>& places) {
   std::set<std::string> living;
   for (const Place& place : places) {
@@ -123,7 +123,7 @@ void World::check_nothing_is_held() {
   }
 }
 
-// A payload held by a worker or a set shows how often it was charged; the books show how often it should be.
+// A payload held by a worker or a set shows how often it was charged.  The books show how often it should be.
 void World::check_charges(const std::string& payload) {
   const std::string job = job_of(payload);
   if (may_run_twice_.contains(job) || charge_unknown_.contains(job)) return;
@@ -132,7 +132,7 @@ void World::check_charges(const std::string& payload) {
     fault(fmt::format("{} was charged {} times for {} bad ends", job, charged, deserved_[job]));
 }
 
-// The network falls silent, the workers leave in order, and what strangers left is swept up.
+// The network falls silent, the workers leave in order, and what other supervisors left is swept up.
 void World::finish() {
   let_all_leave();
   for (const auto& one : shards_) {
@@ -176,7 +176,7 @@ void World::let_all_leave() {
   }
 }
 
-// A registration that arrived after its worker's end left a field that no slot names.
+// A registration that arrived after its worker's end has left a field that no slot names.
 void World::look_for_ghosts(Shard& at) {
   const auto untouched = [](const std::string& payload, const std::string&) {
     return Outcome{Outcome::Kind::requeue_head, payload, 0};

@@ -53,7 +53,7 @@ void World::kill(Worker& worker, bool with_its_host) {
   spawn(worker);
 }
 
-// Notes the batch of its last incarnation; nothing, if the worker has not taken that yet.
+// Notes the batch of its last incarnation; nothing if the worker has not taken that incarnation yet.
 void World::note_what_it_holds(Worker& worker) {
   worker.held.clear();
   if (!worker.session || record_of_slot(worker).own_incarnation.load() != worker.incarnation) return;
@@ -102,8 +102,8 @@ void World::recover_from(Worker& worker, bool with_its_host) {
   if (with_its_host || chance(0.15)) start_recovery(where, dead, held);  // two supervisors adopt the same identity
 }
 
-// Our supervisor stands still, alone or with its workers, or does not reach this Redis: its heartbeat there grows old,
-// and comes again before another supervisor has acted upon that, or after.
+// Our supervisor stands still, alone or with its workers, or does not reach this Redis.  Its heartbeat there grows old,
+// and comes again either before another supervisor has acted on that, or after.
 void World::beat_is_missed(Shard& at) {
   if (!at.beat_is_old) {
     if (calm_) return;
@@ -112,8 +112,8 @@ void World::beat_is_missed(Shard& at) {
     at.beat_is_old = true;
     all_stand_still_ = chance(0.5);
     at.redis.call({"DEL", identity});
-    // A supervisor that was held up since the last time may adopt jobs now: those of living workers, and those of dead
-    // ones that it took for living then.  It does not know what the dead had begun.
+    // A supervisor that was delayed since the last time may adopt jobs now: of living workers, and of dead ones that it
+    // then considered alive.  It does not know what the dead had begun.
     for (const auto& recovery : recoveries_) {
       if (recovery->shard != at.number) continue;
       what_is_begun_may_run_twice(at);
@@ -132,7 +132,7 @@ void World::beat_is_missed(Shard& at) {
 }
 
 // Another supervisor has seen no heartbeat of ours for too long, while our workers live.  Jobs that they have begun may
-// run twice, and nothing else may happen.
+// run twice, but nothing else may go wrong.
 void World::host_seems_dead(Shard& at) {
   note(fmt::format("host seems dead in shard {}", at.number));
   what_is_begun_may_run_twice(at);
@@ -153,7 +153,7 @@ void World::what_is_begun_may_run_twice(const Shard& at) {
   }
 }
 
-// The supervisor frees what waits behind a running job.
+// The supervisor takes back what waits behind a running job.
 void World::take_back() {
   Worker& worker = *workers_[random_() % workers_.size()];
   SlotRecord& record = record_of_slot(worker);
@@ -208,7 +208,7 @@ void World::start_recovery(int where, DeadWorker dead, std::vector<std::string> 
   recoveries_.push_back(std::move(recovery));
 }
 
-// A field of its own that no worker has and no recovery removes: a registration came late.
+// Our own field that no worker has and no recovery removes: a registration came late.
 void World::look_for_orphans(Shard& at) {
   if (at.is_away || broken_.left_behind_forgotten) return;
   const Reply fields = at.redis.call({"HKEYS", keys::in_flight_hash(identity)});
@@ -232,12 +232,12 @@ bool World::has_field(int where, const std::string& field) {
   return shard(where).redis.call({"HEXISTS", keys::in_flight_hash(identity), field}).view().integer() != 0;
 }
 
-// Payloads here have no jid, by which a real recovery without a field knows what was begun.
+// Payloads here have no jid, by which a real recovery without a field would know what was begun.
 void World::judge_unknown(const std::vector<std::string>& held) {
   for (const std::string& payload : held) may_run_twice_.insert(job_of(payload));
 }
 
-// Keys are evicted or deleted by mistake: the living must not notice, and nothing of the dead may be left.
+// Keys are evicted or deleted by mistake.  The living must not notice, and nothing of the dead may be left.
 void World::lose_fields(Shard& at) {
   ++coverage_.fields_lost;
   lost_fields_ = true;
@@ -258,12 +258,12 @@ void World::lose_fields(Shard& at) {
   at.redis.call({"HDEL", keys::in_flight_hash(identity), field});
 }
 
-// These broken rules leave locks; no other fault may leave any then.
+// These broken rules leave locks.  No other fault may leave any then.
 bool World::leaves_locks() const {
   return broken_.takes_unfenced || broken_.late_takes_unseen || broken_.holdings_unheeded || broken_.kept_without_field;
 }
 
-// Nothing that a worker or a recovery does may need it.
+// Nothing that a worker or a recovery does may depend on this key.
 void World::lose_the_processes(Shard& at) {
   ++coverage_.processes_lost;
   lost_fields_ = true;
@@ -271,7 +271,7 @@ void World::lose_the_processes(Shard& at) {
   at.redis.call({"DEL", keys::brood_processes});
 }
 
-// The rights of the user change for a while: any script may meet that at any of its commands.
+// The rights of the user change for a while: any script may be refused at any of its commands.
 void World::refuse_a_command() {
   may_change_order_ = true;
   static const std::vector<std::string> usual{"zadd",  "lpush", "rpush", "hset", "hdel",
@@ -292,7 +292,7 @@ void World::allow_everything() {
   refuses_ = false;
 }
 
-// All keys are gone, even those in use; later pushes are not.
+// All keys are gone, even those in use.  Later pushes are not.
 void World::flush(Shard& at) {
   ++coverage_.flushes;
   note(fmt::format("shard {} is flushed", at.number));
@@ -304,14 +304,14 @@ void World::flush(Shard& at) {
   server().call({"CONFIG", "SET", "maxmemory", "0"});
   allow_everything();
   at.redis.call({"FLUSHDB"});
-  // To be taken for dead, to be flushed and to come back at the same time would be one mishap too many.
+  // A supervisor that seems dead, is flushed and comes back at the same time would be one mishap too many.
   if (!at.beat_is_old) at.redis.call({"SET", identity, "beats"});
   push_jobs(&at);
   if (full_redis_) server().call({"CONFIG", "SET", "maxmemory", "1"});
 }
 
 void World::sweep(Shard& at) {
-  // The sweep would find what is lost without these rules.
+  // Without these rules the sweep would find what is lost.
   if (broken_.tombstones_omitted || broken_.dead_without_field_left || broken_.waits_unannounced) return;
   ++coverage_.sweeps;
   OwnIncarnations own{identity, {}, last_incarnation_};

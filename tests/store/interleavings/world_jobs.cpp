@@ -1,4 +1,4 @@
-// How jobs come, and come again; see world.hpp.
+// How jobs come, and are repeated; see world.hpp.
 
 #include <fmt/format.h>
 
@@ -68,7 +68,7 @@ void World::reschedule_a_retry(Shard& at) {
   at.redis.call({"ZADD", keys::retry, "XX", std::to_string(2 + random_() % 3), first.view()[0].text()});
 }
 
-// The job that was pushed with this lock has died, and it is free again.
+// The job that was pushed with this lock has died, so the lock is free again.
 void World::push_a_twin(Shard& at) {
   if (full_redis_ || refuses_) return;
   const std::string lock = member_of(some_dead(at.redis, random_()), "unique_lock");
@@ -87,12 +87,12 @@ void World::push_a_twin(Shard& at) {
   unique_[lock] = twin;
 }
 
-// A tool without knowledge of locks runs a dead job once more.
+// A tool that does not know locks runs a dead job once more.
 void World::raise_a_dead(Shard& at) {
   if (full_redis_ || refuses_) return;
   const std::string payload = some_dead(at.redis, random_());
   if (payload.empty() || !member_of(payload, "sequence").empty()) return;
-  check_locks(all_places());  // and notes which jobs have ended
+  check_locks(all_places());  // also notes which jobs have ended
   ++coverage_.raised;
   note(payload + " is raised from the dead");
   at.redis.call({"ZREM", keys::dead, payload});

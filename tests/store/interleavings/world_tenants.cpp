@@ -10,7 +10,7 @@ const std::vector<std::string>& World::home_queues() const {
   return has_tenants_ ? with_tenants : plain;
 }
 
-// By the one supervisor that does that.
+// Done by the one supervisor that looks for tenants.
 void World::look_for_tenants(Shard& at) {
   if (at.is_away) return;
   const Reply entered = at.redis.run(enter_filled_tenants({home_queues()[1], home_queues()[2]}));

@@ -83,7 +83,7 @@ void World::go_on(Worker& worker, WorkerSlot& slot, Actor& actor) {
   const auto is_capped_queue = [&](const std::string& queue) {
     return is_tenants(queue) || !caps_of(caps(), queue).empty();
   };
-  if (is_capped_queue(wait_queue)) wait_queue.clear();  // a wait would look for no place and no turn
+  if (is_capped_queue(wait_queue)) wait_queue.clear();  // a wait would check neither a place nor a turn
   if (has_sequences_ && wait_queue == queue_of_sequences) wait_queue.clear();
   std::vector<std::string> asked;
   for (const std::string& queue : draw) {
@@ -241,7 +241,7 @@ World::Lock World::enter_sequence(Worker& worker, const std::string& payload) {
   return taken == Taken::yes ? Lock::taken : Lock::held;
 }
 
-// All that were pushed before it have ended, and none of them runs.
+// Checks that all jobs that were pushed before it have ended, and none of them runs.
 void World::check_order(const std::string& payload) {
   const std::string sequence = member_of(payload, "sequence"), job = job_of(payload);
   if (sequence.empty() || !home_.contains(job) || may_change_order_) return;
@@ -303,7 +303,7 @@ Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::s
     Outcome outcome = retried(payload);
     if (is_unique && chance(0.5)) outcome = {Outcome::Kind::move_to_dead, outcome.payload, 9e9};
     OutcomeNote note = note_of(outcome);
-    if (chance(0.1)) note.payload.resize(OutcomeNotes::text_bytes + 1);  // for which there is no room
+    if (chance(0.1)) note.payload.resize(OutcomeNotes::text_bytes + 1);  // the note has no room for it
     slot.finish_entry(entry, note);
     return outcome;
   }
@@ -311,11 +311,11 @@ Outcome World::perform(Worker& worker, WorkerSlot& slot, int entry, const std::s
   return {chance(0.67) ? Outcome::Kind::requeue_back : Outcome::Kind::requeue_head, payload, 0};
 }
 
-// After every single write of a worker to its slot: here it may be killed, and here the others go on.
+// Called after every single write of a worker to its slot.  Here it may be killed, and here the others go on.
 void World::wrote(Worker& worker) {
   SlotRecord& record = record_of_slot(worker);
   if (broken_.number_before_clearing) {
-    // Undoes each clearing until the number is there, and lets the old states pass for states of the new batch.
+    // Undoes each clearing until the number is there, so that the old states look like states of the new batch.
     const std::uint64_t number = record.number.load();
     if (number == worker.last_number) {
       for (std::size_t i = 0; i < worker.cleared.size(); ++i) {

@@ -169,7 +169,7 @@ BOOST_AUTO_TEST_CASE(a_callback_that_is_no_job_is_refused_before_anything_is_sen
   BOOST_TEST(redis.keys().empty());
 }
 
-BOOST_AUTO_TEST_CASE(unique_jobs_whose_locks_are_held_are_said_to_be_left_out) {
+BOOST_AUTO_TEST_CASE(unique_jobs_whose_locks_are_held_are_reported_as_left_out) {
   RedisServer redis;
   TemporaryDirectory directory;
   const std::string line = R"({"class":"Greet","args":[1],"unique_until":"done"})";

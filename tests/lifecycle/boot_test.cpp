@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_may_evict_jobs_is_warned_of_and_used) {
   BOOST_TEST(eventually([&] { return ledger.has_done(1); }, 20s), brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_redis_that_is_not_there_yet_is_waited_for_and_that_is_said_once) {
+BOOST_AUTO_TEST_CASE(a_redis_that_is_not_there_yet_is_waited_for_and_that_is_logged_once) {
   RedisServer redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
@@ -339,7 +339,7 @@ BOOST_AUTO_TEST_CASE(a_redis_that_is_not_there_yet_is_waited_for_and_that_is_sai
   BOOST_TEST(times_said(brood, "redis_away") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_supervisor_whose_redis_never_comes_stops_when_told_to) {
+BOOST_AUTO_TEST_CASE(a_supervisor_whose_redis_never_comes_obeys_a_stop) {
   RedisServer redis;
   redis.kill9();
   BroodProcess brood(redis, {.workers = 2});
@@ -380,7 +380,7 @@ BOOST_AUTO_TEST_CASE(a_host_name_is_resolved_by_a_child_and_the_supervisor_has_o
   BOOST_TEST(most_threads == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(a_host_that_nobody_knows_is_waited_for) {
+BOOST_AUTO_TEST_CASE(an_unknown_host_is_waited_for) {
   BroodProcess brood({.workers = 1, .arguments = {"--redis", "redis://no-such-host.invalid:6379"}});
   BOOST_TEST(logs(brood, "event=redis_host_unknown", 40s), brood.log_tail());
   BOOST_TEST(!brood.wait_exit(0ms).has_value());

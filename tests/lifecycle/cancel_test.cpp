@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_is_not_yet_due_leaves_the_schedule) {
   BOOST_TEST(redis.keys("it-*").empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_job_of_which_nothing_is_known_is_told_as_missing) {
+BOOST_AUTO_TEST_CASE(an_unknown_job_is_reported_as_missing) {
   RedisServer redis;
   schedule(redis, 1);
   for (const std::string& word : {std::string("00000000000000000000000"), std::string("*"), std::string("[0-9]*"),
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(an_iterable_job_that_has_begun_is_cancelled_once_and_not_ta
   BOOST_TEST(!answer["is_new"].get_bool().value());
 }
 
-BOOST_AUTO_TEST_CASE(a_job_that_is_said_to_be_iterable_is_cancelled_unseen) {
+BOOST_AUTO_TEST_CASE(a_job_with_the_option_iterable_is_cancelled_without_a_look) {
   RedisServer redis;
   const CommandResult result = cancel(redis, {jid, "--iterable"});
   BOOST_TEST(result.status == 0, result.errors);
@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(a_running_iterable_job_ends_for_good) {
   BOOST_TEST(cancel(redis, {jid}).status == 75);
 }
 
-BOOST_AUTO_TEST_CASE(who_cancels_a_running_job_that_does_not_iterate_is_told_what_ends_it) {
+BOOST_AUTO_TEST_CASE(cancelling_a_running_job_that_does_not_iterate_is_refused_with_a_hint) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1});
   enqueue(redis, {payload_text("Sleep", "[600000]")});

@@ -143,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(a_supervisor_under_whose_name_another_beats_gives_way_an
 }
 
 // The supervisor had no time to give way.
-BOOST_FIXTURE_TEST_CASE(who_starts_after_a_clone_was_killed_leaves_its_jobs_to_the_other, Busy) {
+BOOST_FIXTURE_TEST_CASE(a_start_after_a_clone_was_killed_leaves_its_jobs_to_the_other, Busy) {
   brood.signal(SIGSTOP);
   another_beats();
   kill_with_workers(brood);
@@ -156,7 +156,7 @@ BOOST_FIXTURE_TEST_CASE(who_starts_after_a_clone_was_killed_leaves_its_jobs_to_t
   BOOST_TEST(ledger.runs().size() == 1U);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_was_told_to_stop_and_gives_way_has_stopped, Busy) {
+BOOST_FIXTURE_TEST_CASE(a_supervisor_that_gives_way_during_a_stop_has_stopped, Busy) {
   brood.signal(SIGSTOP);  // so that its own beat does not report that sooner
   another_beats();
   brood.term();

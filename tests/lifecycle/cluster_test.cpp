@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_after_the_master_handed_over_to_one_that_stand
   fleet.judge(2);
 }
 
-BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_a_master_that_stands_still_are_told) {
+BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_a_master_that_stands_still_are_woken) {
   RedisCluster cluster;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(the_users_of_one_redis_work_in_a_cluster_with_the_shard_in_
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_benchmark_measures_the_shard_that_it_is_told) {
+BOOST_AUTO_TEST_CASE(a_benchmark_measures_the_shard_that_was_named) {
   RedisCluster cluster({.replicas_of_each = 0});
   const TemporaryDirectory directory;
   const std::string config = directory.write("brood.toml", config_of(cluster, 2));

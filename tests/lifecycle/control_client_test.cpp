@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(an_answer_in_another_protocol_is_none) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(dead_supervisors_and_rubbish_are_not_asked) {
+BOOST_AUTO_TEST_CASE(dead_supervisors_and_other_files_are_not_asked) {
   const TemporaryDirectory runtime;
   runtime.write("rubbish.scoreboard", "not one");
   const Scoreboard dead = Scoreboard::create(runtime.path(), "host:4194304:aaaaaaaaaaaa", 1);

@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_comes_back_loads_what_its_generation_loaded) 
   BOOST_TEST(machine.run() == "ran 2");
 }
 
-BOOST_AUTO_TEST_CASE(and_so_it_does_with_what_its_library_needs) {
+BOOST_AUTO_TEST_CASE(a_worker_that_comes_back_loads_the_same_dependencies_too) {
   Machine machine;
   const std::string library = machine.directory / "libjobs.so", parts = machine.directory / "parts";
   const auto deploy = [&](const std::string& version, const std::string& part) {

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(a_dump_in_json_names_worker_job_and_frames_of_the_slots_ask
   BOOST_TEST(dump(brood, {"17"}).status == 69);
 }
 
-BOOST_AUTO_TEST_CASE(a_stopped_worker_is_said_to_be_stopped_and_the_others_answer) {
+BOOST_AUTO_TEST_CASE(a_stopped_worker_is_shown_as_stopped_and_the_others_answer) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 2});
   enqueue(redis, {stubborn(1), stubborn(2)});

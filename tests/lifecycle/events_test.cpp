@@ -90,7 +90,7 @@ struct Listened {
 
 #define BOOST_TEST_EVENTS(seen, ...) BOOST_TEST((seen) == (__VA_ARGS__), boost::test_tools::per_element())
 
-BOOST_AUTO_TEST_CASE(a_worker_tells_of_its_beginning_before_its_first_job_and_of_its_end_after_its_last) {
+BOOST_AUTO_TEST_CASE(handlers_of_a_worker_are_called_before_its_first_job_and_after_its_last) {
   Listened listened{BroodOptions{.workers = 1}};
   listened.run("Ran");
   const pid_t worker = listened.worker();
@@ -111,7 +111,7 @@ BOOST_AUTO_TEST_CASE(every_worker_has_events_of_its_own) {
   for (const auto& [pid, of_one] : events) BOOST_TEST_EVENTS(with_first_beat_alone(of_one), beginning + end);
 }
 
-BOOST_AUTO_TEST_CASE(quiet_is_told_once_when_it_begins) {
+BOOST_AUTO_TEST_CASE(handlers_of_quiet_are_called_once_when_it_begins) {
   Listened listened{BroodOptions{.workers = 1}};
   const pid_t worker = listened.worker();
   listened.happens("beat.b");
@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(quiet_is_told_once_when_it_begins) {
   BOOST_TEST_EVENTS(listened.of(worker), beginning + end);
 }
 
-BOOST_AUTO_TEST_CASE(a_running_job_ends_and_is_settled_before_the_end_is_told) {
+BOOST_AUTO_TEST_CASE(a_running_job_ends_and_is_settled_before_handlers_of_the_end_are_called) {
   Listened listened{BroodOptions{.workers = 1}};
   const std::string file = listened.directory / "go_on";
   listened.run("UntilFile", "[\"" + file + "\"]");
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(a_running_job_ends_and_is_settled_before_the_end_is_told) {
   BOOST_TEST(listened.redis.size_of("queue:default") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_recycled_worker_and_one_that_a_restart_replaces_tell_of_their_ends) {
+BOOST_AUTO_TEST_CASE(handlers_of_the_end_are_called_in_recycled_and_replaced_workers) {
   Listened listened{BroodOptions{.workers = 1, .config = "[worker]\nmax_jobs = 1\n"}};
   const pid_t first = listened.worker();
   listened.happens("beat.b");
@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(a_recycled_worker_and_one_that_a_restart_replaces_tell_of_t
   BOOST_TEST_EVENTS(listened.of(second), beginning + end);
 }
 
-BOOST_AUTO_TEST_CASE(a_crash_is_told_in_a_process_of_its_own_and_ends_its_worker_untold) {
+BOOST_AUTO_TEST_CASE(a_crash_is_reported_in_a_separate_process_and_its_worker_ends_without_events) {
   Listened listened{BroodOptions{.workers = 1}};
   const pid_t worker = listened.worker();
   listened.happens("beat.b");
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_crash_is_told_in_a_process_of_its_own_and_ends_its_worker
   BOOST_TEST(eventually([&] { return listened.redis.size_of("retry") == 1; }));
 }
 
-BOOST_AUTO_TEST_CASE(error_handlers_hear_of_a_failure_in_its_worker_before_it_is_settled) {
+BOOST_AUTO_TEST_CASE(error_handlers_are_called_in_the_worker_before_a_failure_is_settled) {
   Listened listened{BroodOptions{.workers = 1}};
   const pid_t worker = listened.worker();
   listened.run("FailNow");
@@ -334,7 +334,7 @@ BOOST_AUTO_TEST_CASE(a_restart_whose_new_workers_refuse_to_start_is_rolled_back)
   BOOST_TEST(listened.worker() == worker);
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_that_crashes_ends_its_worker_and_charges_nobody) {
+BOOST_AUTO_TEST_CASE(a_handler_that_crashes_ends_its_worker_and_charges_no_job) {
   for (const std::string event : {"beat", "shutdown"}) {
     TemporaryDirectory directory;
     const std::string once = directory / "once";
@@ -350,7 +350,7 @@ BOOST_AUTO_TEST_CASE(a_handler_that_crashes_ends_its_worker_and_charges_nobody) 
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_handler_that_hangs_is_cut_off_after_the_shutdown_timeout_and_charges_nobody) {
+BOOST_AUTO_TEST_CASE(a_handler_that_hangs_is_cut_off_after_the_shutdown_timeout_and_charges_no_job) {
   for (const std::string event : {"beat", "exit"}) {
     TemporaryDirectory directory;
     const std::string once = directory / "once";

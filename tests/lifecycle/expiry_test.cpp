@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(a_scheduled_job_counts_from_when_it_is_due) {
   BOOST_TEST(!expiring.said("ran longsince"));
 }
 
-BOOST_AUTO_TEST_CASE(expired_jobs_go_to_dead_where_the_configuration_says_so_and_run_when_somebody_wants_them_to) {
+BOOST_AUTO_TEST_CASE(expired_jobs_go_to_dead_if_configured_and_run_if_retried_by_hand) {
   Expiring expiring("expired = \"dead\"\n[classes.BadHook]\nexpired = \"drop\"\n");
   const std::string late = "\"expires_in\":5";
   enqueue(expiring.redis, {late_payload("Fresh", expiring.args("buried"), 1, late),

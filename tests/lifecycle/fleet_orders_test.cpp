@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(processes_of_other_machines_resume_and_those_of_ruby_take_n
   BOOST_TEST(site.redis.size_of("ruby:1:abc-signals") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(whatever_lies_in_the_list_of_signals_harms_nobody) {
+BOOST_AUTO_TEST_CASE(no_content_of_the_list_of_signals_does_harm) {
   Site site;
   site.begin_job();
   const std::string key = site.identity + "-signals";

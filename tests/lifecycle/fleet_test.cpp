@@ -132,7 +132,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_come_due_at_once_are_performed_once_by_a_fleet) {
 }
 
 // The cause was not observed: it may be the machine as well as the job.
-BOOST_AUTO_TEST_CASE(ten_kills_of_everything_under_load_lose_nothing_and_charge_nobody) {
+BOOST_AUTO_TEST_CASE(ten_kills_of_everything_under_load_lose_nothing_and_charge_no_job) {
   constexpr int jobs = 4000, workers = 4, kills = 10;
   RedisServer redis;
   const TemporaryDirectory directory;

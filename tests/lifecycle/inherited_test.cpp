@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_check_of_libraries_hears_how_its_child_ends_where_sigchld
   BOOST_TEST(check.log().find("No child processes") == std::string::npos, check.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(an_alarm_that_was_set_before_ends_nobody) {
+BOOST_AUTO_TEST_CASE(an_inherited_alarm_ends_no_process) {
   RedisServer redis;
   const std::string timers = R"(
 for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF): signal.setitimer(timer, 0.5))";

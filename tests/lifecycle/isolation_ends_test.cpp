@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_job_has_ended_when_its_worker_or_its_forker_is_killed_and
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_has_lost_its_forker_between_jobs_makes_room_and_charges_nobody) {
+BOOST_AUTO_TEST_CASE(a_worker_that_has_lost_its_forker_between_jobs_is_replaced_and_charges_no_job) {
   Server server;
   server.push("Count", 1);
   BOOST_REQUIRE(server.has_lines(1) && server.is_settled());

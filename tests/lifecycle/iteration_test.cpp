@@ -303,7 +303,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_were_pushed_without_an_id_have_cursors_of_their_o
   BOOST_TEST(site.times().size() == static_cast<std::size_t>(site.times().rbegin()->first + 1));
 }
 
-BOOST_AUTO_TEST_CASE(who_cancels_a_job_ends_it_for_good) {
+BOOST_AUTO_TEST_CASE(a_cancelled_job_ends_for_good) {
   Site site;
   site.walk_on();
   BOOST_REQUIRE_MESSAGE(site.reaches(20), site.brood->log_tail());

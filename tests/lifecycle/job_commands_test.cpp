@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(many_are_changed_only_after_a_yes, *boost::unit_test::preco
   BOOST_TEST(redis.size_of("dead") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(who_kills_more_than_the_dead_set_holds_is_told) {
+BOOST_AUTO_TEST_CASE(a_kill_of_more_jobs_than_the_dead_set_holds_warns) {
   RedisServer redis;
   const TemporaryDirectory directory;
   const std::string config = directory.write("brood.toml", "dead_max_jobs = 2\n");
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(who_kills_more_than_the_dead_set_holds_is_told) {
   BOOST_TEST(redis.size_of("dead") < 3U);
 }
 
-BOOST_AUTO_TEST_CASE(who_kills_without_a_configuration_cuts_no_dead_set) {
+BOOST_AUTO_TEST_CASE(a_kill_without_a_configuration_does_not_cut_the_dead_set) {
   RedisServer redis;
   redis.command({"EVAL", "for i = 1, 12000 do redis.call('ZADD', 'dead', i, i) end", "0"});  // as old as possible
   for (int i = 1; i <= 2; ++i) add_retry(redis, i);

@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_json_object_is_dead_at_once_byte_for_byte) {
     BOOST_TEST((std::find(dead.begin(), dead.end(), text) != dead.end()), "not in dead: " + text);
 }
 
-BOOST_AUTO_TEST_CASE(an_object_without_what_a_job_needs_harms_nobody) {
+BOOST_AUTO_TEST_CASE(an_object_without_what_a_job_needs_does_no_harm) {
   Running running;
   enqueue(running.redis,
           {"{}", R"({"class":"Sleep"})", R"({"args":[]})", R"({"class":5,"args":[]})", R"({"class":"Sleep","args":{}})",

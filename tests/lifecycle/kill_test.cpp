@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(an_heir_removes_the_socket_of_a_supervisor_that_was_killed)
   BOOST_TEST(kill_job(running.brood, jid_of(1)).status == 75);
 }
 
-BOOST_AUTO_TEST_CASE(a_stopped_supervisor_is_said_not_to_answer) {
+BOOST_AUTO_TEST_CASE(a_stopped_supervisor_is_reported_as_silent) {
   Running running;
   running.brood.signal(SIGSTOP);
   const CommandResult killed = kill_job(running.brood, jid_of(1));

@@ -94,7 +94,7 @@ BOOST_FIXTURE_TEST_CASE(a_client_reads_what_classes_say_and_cannot_change_it, Ri
   BOOST_TEST(redis.hget("brood:classes", "build").value_or("") == "{}");
 }
 
-BOOST_FIXTURE_TEST_CASE(who_may_not_is_told_which_right_is_missing, Rights) {
+BOOST_FIXTURE_TEST_CASE(a_missing_right_is_named, Rights) {
   enqueue(redis, {payload_text("Fail", "[1]")});
 
   const CommandResult cleared = as("brood-reader", {"queues", "clear", "default", "--yes"});

@@ -79,7 +79,7 @@ BOOST_AUTO_TEST_CASE(kills_leave_no_slot_behind_and_let_none_go_early) {
   BOOST_TEST(redis.size_of("dead") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_process_that_ends_while_its_worker_waits_for_a_slot_keeps_nobody_waiting) {
+BOOST_AUTO_TEST_CASE(a_process_that_ends_while_its_worker_waits_for_a_slot_holds_up_no_worker) {
   RedisServer redis;
   const TemporaryDirectory directory;
   const BroodProcess brood(redis, with_limits(2));
@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_was_deferred_often_enough_has_failed_and_counts_
   BOOST_TEST(times_logged(brood, "job_over_limit") == 3u);
 }
 
-BOOST_AUTO_TEST_CASE(a_limiter_answers_what_it_says) {
+BOOST_AUTO_TEST_CASE(a_limiter_answers_as_documented) {
   RedisServer redis;
   const TemporaryDirectory directory;
   const BroodProcess brood(redis, with_limits(1));

@@ -256,7 +256,9 @@ BOOST_AUTO_TEST_CASE(every_bad_job_ends_with_its_own_reason_and_every_good_one_r
   perform_good_and_bad(Where::in_workers);
 }
 
-BOOST_AUTO_TEST_CASE(so_it_is_when_each_bad_job_has_a_process_of_its_own) { perform_good_and_bad(Where::apart); }
+BOOST_AUTO_TEST_CASE(isolated_bad_jobs_end_with_their_reasons_and_good_ones_run_once) {
+  perform_good_and_bad(Where::apart);
+}
 
 BOOST_AUTO_TEST_CASE(the_stack_of_every_bad_job_names_its_function_where_there_is_one_to_be_had) {
   RedisServer redis;
@@ -290,7 +292,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_closes_every_descriptor_and_fails_is_charged_and
 
 // Either the thread crashes before its job is settled, or its worker is replaced first and the crash is never noticed.
 // The next job pays in neither case.
-BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_job) {
+BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_no_other_job) {
   RedisServer redis;
   Dice dice;
   const TemporaryDirectory directory;
@@ -322,7 +324,7 @@ BOOST_AUTO_TEST_CASE(a_thread_that_crashes_after_its_job_costs_nobody_but_that_j
 }
 
 // In the worker the next job would pay for the corrupt heap.
-BOOST_AUTO_TEST_CASE(jobs_that_spoil_the_heap_or_leave_threads_cost_nobody_else_in_processes_of_their_own) {
+BOOST_AUTO_TEST_CASE(isolated_jobs_that_corrupt_the_heap_or_leave_threads_harm_no_other) {
   RedisServer redis;
   Dice dice;
   const TemporaryDirectory directory;

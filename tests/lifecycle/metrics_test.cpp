@@ -332,7 +332,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_interrupts_itself_counts_as_a_success_there) {
   BOOST_TEST(site.pages.stat("failed") == "1");
 }
 
-BOOST_AUTO_TEST_CASE(nothing_is_told_where_nobody_wants_it) {
+BOOST_AUTO_TEST_CASE(no_metrics_are_sent_if_they_are_not_wanted) {
   Site site(1, "metrics = false\n");
   site.push(20, "Greet", "[]");
   BOOST_REQUIRE(site.works_off());

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_runs_meanwhile_is_settled_and_the_next_waits) {
   BOOST_TEST(eventually([&] { return fleet.ledger.has_done(6); }, 30s), fleet.brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_beat_that_is_a_little_late_holds_up_nobody) {
+BOOST_AUTO_TEST_CASE(a_slightly_late_beat_holds_up_no_worker) {
   Fleet fleet;
   fleet.stop_beating_for(30s);
   enqueue_ledger_jobs(fleet.redis, fleet.ledger.path(), 5);

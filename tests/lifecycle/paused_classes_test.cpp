@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(a_queue_that_takes_no_job_back_keeps_its_own_alone) {
   BOOST_TEST(site.redis.size_of(laid_aside) == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(kills_in_the_midst_of_laying_aside_lose_nothing_and_charge_nobody) {
+BOOST_AUTO_TEST_CASE(kills_while_jobs_are_set_aside_lose_nothing_and_charge_no_job) {
   Site site({.workers = 3});
   site.pause("Ledger");
   for (int round = 0; round < 8; ++round) {

@@ -84,7 +84,7 @@ long times_slept(pid_t pid) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nobody_fetches_from_a_paused_queue_and_everybody_does_when_it_is_no_longer_paused) {
+BOOST_AUTO_TEST_CASE(no_worker_fetches_from_a_paused_queue_and_all_do_when_it_is_unpaused) {
   Site site({.workers = 2, .queues = {"one", "two"}});
   BOOST_REQUIRE(eventually([&] { return site.waiters() == 2; }));
   site.pause("one");
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(a_pause_holds_through_restarts_of_workers_supervisor_and_re
   BOOST_TEST(site.redis.size_of("queue:one") == 3U);
 }
 
-BOOST_AUTO_TEST_CASE(a_set_that_is_none_pauses_nothing_and_is_said_once) {
+BOOST_AUTO_TEST_CASE(a_key_that_is_no_set_pauses_nothing_and_is_logged_once) {
   Site site({.workers = 1, .queues = {"one"}});
   site.pause("one");
   site.push("one", 2);

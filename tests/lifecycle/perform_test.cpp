@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_replay_leaves_redis_as_it_was) {
   BOOST_TEST((everything_in(redis) == before));
 }
 
-BOOST_AUTO_TEST_CASE(a_class_with_a_sandbox_runs_here_only_when_that_is_said) {
+BOOST_AUTO_TEST_CASE(a_class_with_a_sandbox_runs_here_only_by_the_option_for_that) {
   const TemporaryDirectory directory;
   const std::string config = directory.write("brood.toml", "[classes.Segfault.sandbox]\nnetwork = false\n");
   const CommandResult refused = perform({"Segfault", "-C", config});

@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(no_tick_is_lost_or_doubled_when_all_supervisors_are_killed_
   BOOST_TEST(are_all_seconds(ticks_in(redis)));
 }
 
-BOOST_AUTO_TEST_CASE(a_tick_that_nobody_was_there_for_comes_later_unless_it_is_too_old) {
+BOOST_AUTO_TEST_CASE(a_tick_that_was_missed_comes_later_unless_it_is_too_old) {
   RedisServer redis;
   while (time_of(redis) % 3600 > 3600 - 60) std::this_thread::sleep_for(1s);  // a full hour would be one tick more
   const auto hour = time_of(redis) / 3600 * 3600;
@@ -325,7 +325,7 @@ BOOST_AUTO_TEST_CASE(jitter_puts_the_job_into_the_schedule) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_queue_of_another_type_is_said_once_and_holds_up_nobody) {
+BOOST_AUTO_TEST_CASE(a_queue_of_another_type_is_logged_once_and_holds_up_no_other) {
   RedisServer redis;
   redis.command({"SET", "queue:wrong", "x"});
   BroodProcess brood(
@@ -409,7 +409,7 @@ BOOST_AUTO_TEST_CASE(a_rule_of_a_library_that_is_wrong_is_refused_by_the_check_a
 }
 
 // As a job of the same user could write it.
-BOOST_AUTO_TEST_CASE(what_anybody_writes_for_a_library_is_refused_and_the_supervisor_goes_on) {
+BOOST_AUTO_TEST_CASE(forged_registrations_are_refused_and_the_supervisor_goes_on) {
   RedisServer redis;
   BroodProcess brood(redis, with_config(every_second()));
   BOOST_REQUIRE(eventually([&] { return redis.size_of("queue:ticks") > 0 && redis.size_of("brood:processes") == 1; }));

@@ -331,7 +331,7 @@ BOOST_AUTO_TEST_CASE(copies_do_not_draw_the_same_random_numbers) {
   BOOST_TEST(drawn.begin()->second != std::next(drawn.begin())->second);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_outlives_a_supervisor_that_is_killed) {
+BOOST_AUTO_TEST_CASE(no_process_outlives_a_killed_supervisor) {
   Preloading preloading({.workers = 3});
   preloading.ready();
   std::vector<pid_t> all = preloading.templates();

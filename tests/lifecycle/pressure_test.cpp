@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(quiet_resume_restart_and_stop_go_on_working) {
   BOOST_TEST(run_brood({"stop"}, site.brood->environment()).status == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_kernel_without_figures_stops_nobody) {
+BOOST_AUTO_TEST_CASE(a_kernel_without_figures_stops_no_worker) {
   Pressed site(false);
   BOOST_TEST(site.logs("event=memory_pressure_watched"));
   BOOST_TEST(site.logs("not there: "));

@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(every_failure_is_told_to_the_program_for_errors) {
   BOOST_TEST(running.brood.log().find("error_program_failed") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_program_for_errors_that_fails_or_hangs_harms_nobody) {
+BOOST_AUTO_TEST_CASE(a_program_for_errors_that_fails_or_hangs_harms_no_job) {
   const Reporter reporter("echo gone >&2; sleep 60\n");
   Running running(reporter.config("timeout = '3s'\n"));
   running.redis.command({"LPUSH", "queue:default", payload_text("Fail", "[\"one\"]", 1)});

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(other_libraries_that_crash_too_are_found_out_by_one_job) {
   BOOST_TEST(clinic.logged("quarantine_probe") == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(by_hand_they_run_again_whatever_comes_of_it) {
+BOOST_AUTO_TEST_CASE(by_hand_they_run_again_even_if_they_crash) {
   Clinic clinic(after_three);
   clinic.fall_ill(80);
   const std::size_t waited = clinic.waiting(), crashed = clinic.logged("job_crashed");
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(without_the_setting_nothing_waits) {
   BOOST_TEST(clinic.redis.size_of("brood:quarantine") == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(a_kill_of_everybody_loses_no_job_that_waits) {
+BOOST_AUTO_TEST_CASE(a_kill_of_all_processes_loses_no_waiting_job) {
   Clinic clinic(after_three);
   clinic.fall_ill(80);
   clinic.push(30, 200, 50);  // of the same class: they wait too, although they would not crash

@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(what_a_killed_supervisor_and_its_workers_had_in_flight_goes
   BOOST_TEST(recover(redis, {"--all", "--yes"}, brood.environment()).output == "No supervisor holds jobs in flight.\n");
 }
 
-BOOST_AUTO_TEST_CASE(who_lives_is_never_touched_named_or_not) {
+BOOST_AUTO_TEST_CASE(a_living_supervisor_is_never_touched_named_or_not) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1});
   enqueue(redis, {payload_text("Sleep", "[60000]", 1)});
@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(who_lives_is_never_touched_named_or_not) {
   BOOST_TEST(redis.size_of("queue:default") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(who_stopped_in_order_holds_nothing_and_is_not_listed) {
+BOOST_AUTO_TEST_CASE(a_supervisor_that_stopped_in_order_holds_nothing_and_is_not_listed) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1});
   enqueue(redis, {job, payload_text("Fail", "[]", 8)});
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(another_hosts_that_beats_while_it_is_watched_lives) {
   BOOST_TEST(jobs_in_flight(redis) == 1U);
 }
 
-BOOST_AUTO_TEST_CASE(who_is_named_is_not_watched_and_its_beginning_will_do) {
+BOOST_AUTO_TEST_CASE(a_named_supervisor_is_not_watched_and_the_beginning_of_its_name_is_enough) {
   RedisServer redis;
   strand(redis, stranger, job);
   strand(redis, neighbour, job);
@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(lists_that_nothing_else_names_are_found) {
   BOOST_TEST(redis.keys("brood:inflight:*").size() == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(what_is_refused_is_said_and_holds_up_nobody_else) {
+BOOST_AUTO_TEST_CASE(a_refused_recovery_is_reported_and_holds_up_no_other) {
   RedisServer redis;
   strand(redis, stranger, job);
   strand(redis, neighbour, job);
@@ -228,7 +228,7 @@ BOOST_AUTO_TEST_CASE(what_is_refused_is_said_and_holds_up_nobody_else) {
   BOOST_TEST(json_of(result, neighbour, "given_back") == "1");
 }
 
-BOOST_AUTO_TEST_CASE(a_dry_run_and_a_question_that_nobody_can_answer_change_nothing) {
+BOOST_AUTO_TEST_CASE(a_dry_run_and_a_question_without_a_terminal_change_nothing) {
   RedisServer redis;
   strand(redis, stranger, job);
 

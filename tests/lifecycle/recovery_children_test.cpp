@@ -317,7 +317,7 @@ BOOST_AUTO_TEST_CASE(a_sweep_that_took_too_long_is_not_begun_again_before_its_ne
 }
 
 // As if Redis refused to list its keys.
-BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_nobody_up) {
+BOOST_AUTO_TEST_CASE(a_sweep_that_is_refused_rests_up_to_a_minute_and_holds_up_no_recovery) {
   Recovering test;
   test.end = [] { return EX_TEMPFAIL; };
   test.recovery.sweep([] { return OwnIncarnations{}; });

@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(ten_kills_of_the_supervisor_under_load_lose_nothing) {
 }
 
 // Otherwise its heartbeat would keep it on Sidekiq's pages for a minute.
-BOOST_AUTO_TEST_CASE(a_supervisor_that_died_is_unlisted_by_who_takes_over) {
+BOOST_AUTO_TEST_CASE(a_dead_supervisor_is_unlisted_by_its_heir) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1});
   const auto is_known = [&] { return redis.size_of("processes") == 1 && redis.size_of("brood:processes") == 1; };

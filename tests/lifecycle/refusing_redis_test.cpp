@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(what_was_usable_once_is_never_given_up) {
 
 // If a script names one forbidden queue, Redis refuses all of it.  And a supervisor that cannot write its heartbeat
 // soon stops fetching.
-BOOST_AUTO_TEST_CASE(a_right_that_one_queue_or_the_heartbeat_lacks_is_missed_before_anybody_needs_it) {
+BOOST_AUTO_TEST_CASE(a_missing_right_to_one_queue_or_the_heartbeat_is_found_before_it_is_needed) {
   RedisServer redis;
   const std::string beat = "~*:*:" + std::string(12, '?');
   const std::vector<std::string> needed{"~queue:",

@@ -56,7 +56,7 @@ struct Results {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_job_leaves_its_result_to_who_waits, Results) {
+BOOST_FIXTURE_TEST_CASE(a_job_leaves_its_result_to_the_programs_that_wait, Results) {
   for (const char* const job_class : {"Sum", "SumApart"}) {
     const JobReport report = ended(push(job_class, "[[1,2,3]]"));
     BOOST_TEST((report.state == JobState::done), job_class);

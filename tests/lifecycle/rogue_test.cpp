@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(the_last_words_before_a_crash_are_logged) {
   require_stop(brood);
 }
 
-BOOST_AUTO_TEST_CASE(jobs_that_print_for_ever_hold_up_nobody_and_do_not_flood_the_log) {
+BOOST_AUTO_TEST_CASE(jobs_that_print_for_ever_hold_up_no_other_and_do_not_flood_the_log) {
   RedisServer redis;
   const TemporaryDirectory directory;
   BroodProcess brood(redis, workers(3));
@@ -236,7 +236,7 @@ BOOST_AUTO_TEST_CASE(megabytes_on_the_control_pipe_end_the_worker_and_nothing_el
   require_stop(brood);
 }
 
-BOOST_AUTO_TEST_CASE(each_stop_of_a_worker_is_said_once) {
+BOOST_AUTO_TEST_CASE(each_stop_of_a_worker_is_logged_once) {
   RedisServer redis;
   const TemporaryDirectory directory;
   BroodProcess brood(redis, workers(1));
@@ -250,7 +250,7 @@ BOOST_AUTO_TEST_CASE(each_stop_of_a_worker_is_said_once) {
   require_stop(brood);
 }
 
-BOOST_AUTO_TEST_CASE(jobs_that_kill_their_parent_or_everybody_are_refused) {
+BOOST_AUTO_TEST_CASE(jobs_that_kill_their_parent_or_all_processes_are_refused) {
   RedisServer redis;
   const TemporaryDirectory directory;
   BroodProcess brood(redis, workers(1));

@@ -441,7 +441,7 @@ BOOST_AUTO_TEST_CASE(without_landlock_no_worker_starts_where_paths_are_asked_for
 }
 
 // A process without capabilities loses none.
-BOOST_AUTO_TEST_CASE(a_filter_that_forbids_capset_hinders_only_who_has_capabilities, *if_kernel_has_sandboxes) {
+BOOST_AUTO_TEST_CASE(a_filter_that_forbids_capset_hinders_only_processes_with_capabilities, *if_kernel_has_sandboxes) {
   Sandboxed sandboxed(any_sandbox, false, 1, under_filter("EPERM", "capset"));
   if (geteuid() == 0) {
     sandboxed.logs("capset: Operation not permitted");

@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(work_goes_on_while_the_old_master_stands_still_with_all_its
   fleet.judge(2);
 }
 
-BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_the_old_master_are_told) {
+BOOST_AUTO_TEST_CASE(idle_workers_that_wait_in_the_old_master_are_woken) {
   SentinelSetup redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");

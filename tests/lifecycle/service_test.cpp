@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(while_workers_do_not_start_the_status_says_so_and_the_servi
   BOOST_TEST(eventually([&] { return systemd.status().find("do not start") == std::string::npos; }, 20s));
 }
 
-BOOST_AUTO_TEST_CASE(a_stop_is_told_once_and_before_the_end) {
+BOOST_AUTO_TEST_CASE(a_stop_is_reported_once_and_before_the_end) {
   RedisServer redis;
   ServiceManager systemd;
   BroodProcess brood(redis, {.workers = 1, .environment = systemd.environment()});
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(the_status_says_quiet) {
   BOOST_TEST(systemd.count("STOPPING=1") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_restart_is_told_from_its_beginning_to_its_end_and_the_status_says_why_it_was_refused) {
+BOOST_AUTO_TEST_CASE(a_restart_is_reported_from_its_beginning_to_its_end_and_the_status_shows_why_it_was_refused) {
   RedisServer redis;
   ServiceManager systemd;
   const TemporaryDirectory directory;
@@ -374,7 +374,7 @@ BOOST_AUTO_TEST_CASE(with_a_redis_of_its_own_the_service_speaks_on_after_an_upgr
   BOOST_TEST(brood.wait_exit(60s).value_or(-1) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(a_service_manager_that_does_not_read_holds_up_nobody) {
+BOOST_AUTO_TEST_CASE(a_service_manager_that_does_not_read_does_not_hold_up_the_loop) {
   RedisServer redis;
   const TemporaryDirectory directory;
   BroodProcess brood(

@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(each_setting_is_tried) {
     BOOST_TEST(changes.contains(name) != tried_elsewhere.contains(name), name << " is not tried, or twice");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_taken_is_taken) {
+BOOST_AUTO_TEST_CASE(accepted_settings_take_effect) {
   const Changing site;
   std::map<std::string, std::string> taken;
   const auto changes = all_changes();
@@ -313,7 +313,7 @@ BOOST_AUTO_TEST_CASE(what_is_taken_is_taken) {
   }));
 }
 
-BOOST_AUTO_TEST_CASE(what_is_refused_is_refused_with_a_sentence) {
+BOOST_AUTO_TEST_CASE(refused_settings_are_refused_with_a_sentence) {
   const Changing site;
   const auto changes = all_changes();
   for (const auto& [name, effect] : table_of_manual()) {

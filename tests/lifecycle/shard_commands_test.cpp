@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(metrics_have_a_label_for_the_shard_only_where_there_are_sev
   BOOST_TEST(!has(of_one, "shard="), of_one);
 }
 
-BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_said_in_a_line_and_hides_no_other) {
+BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_reported_in_a_line_and_hides_no_other) {
   ShardServers shards(3);
   const Machine machine(shards);
   for (std::size_t i = 0; i < 3; ++i) {

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_shard_that_is_killed_delays_its_own_jobs_alone) {
   BOOST_TEST(shards.ledger.judge(shards.pushed).doubled.empty());
 }
 
-BOOST_AUTO_TEST_CASE(who_waits_in_a_shard_that_hangs_goes_to_the_others) {
+BOOST_AUTO_TEST_CASE(workers_that_wait_in_a_hanging_shard_move_to_the_others) {
   ShardedLedger shards(2);
   const BroodProcess brood(shards.with_workers(2));
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());

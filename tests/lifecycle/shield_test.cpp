@@ -241,7 +241,9 @@ BOOST_AUTO_TEST_CASE(a_job_that_cuts_the_scoreboard_short_ends_neither_its_super
   survives_a_scoreboard_cut_short(false);
 }
 
-BOOST_AUTO_TEST_CASE(nor_does_one_after_an_upgrade) { survives_a_scoreboard_cut_short(true); }
+BOOST_AUTO_TEST_CASE(a_job_that_cuts_the_scoreboard_short_after_an_upgrade_ends_nothing_either) {
+  survives_a_scoreboard_cut_short(true);
+}
 
 namespace {
 
@@ -276,7 +278,7 @@ BOOST_AUTO_TEST_CASE(the_control_socket_obeys_nothing_that_a_job_has_started) {
   BOOST_TEST(brood.wait_exit(20s).value_or(-1) == 0, brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(nor_does_that_of_another_supervisor_of_the_same_user) {
+BOOST_AUTO_TEST_CASE(another_supervisor_of_the_same_user_does_not_obey_them_either) {
   RedisServer redis, other_redis;
   const TemporaryDirectory directory;
   BroodProcess brood(redis, one_worker()), other(other_redis, one_worker());

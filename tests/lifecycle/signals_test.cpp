@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(two_stops_at_once_from_one_sender_are_one_wish) {
   BOOST_TEST(running.ledger.has_done(1));
 }
 
-BOOST_AUTO_TEST_CASE(who_sends_stops_without_pause_means_it) {
+BOOST_AUTO_TEST_CASE(stops_sent_without_pause_count_each) {
   Running running({.workers = 1, .shutdown_timeout = "600"});
   running.begin_ledger_job(600'000);
 
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(what_a_crashed_job_left_running_is_killed) {
   BOOST_TEST(eventually([&] { return running.redis.size_of("retry") == 1; }, 20s), running.brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_writes_rubbish_into_its_control_pipe_is_killed_and_its_job_charged) {
+BOOST_AUTO_TEST_CASE(a_worker_that_writes_garbage_into_its_control_pipe_is_killed_and_its_job_charged) {
   Running running;
   const pid_t worker = running.brood.workers().at(0);
   enqueue(running.redis, {payload_text("Babble", R"(["some rubbish"])")});
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_worker_that_writes_rubbish_into_its_control_pipe_is_kille
   BOOST_TEST(running.performs(1), running.brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_worker_that_claims_ready_without_end_harms_nobody) {
+BOOST_AUTO_TEST_CASE(a_worker_that_reports_ready_without_end_does_no_harm) {
   Running running;
   enqueue(running.redis, {payload_text("Babble", "[\"" + std::string(100'000, 'R') + "\"]")});
   BOOST_REQUIRE(running.logs("class=Babble"));

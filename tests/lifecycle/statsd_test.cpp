@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(counts_add_up_over_crashes_and_kills) {
   BOOST_TEST(dropped(brood, redis) == 0);
 }
 
-BOOST_AUTO_TEST_CASE(nobody_waits_for_a_server_that_is_away_or_does_not_read_and_what_is_lost_is_counted) {
+BOOST_AUTO_TEST_CASE(a_server_that_is_away_or_does_not_read_holds_up_nothing_and_losses_are_counted) {
   RedisServer redis;
   const TemporaryDirectory directory;
   const std::string path = directory / "statsd.sock";

@@ -110,7 +110,7 @@ BOOST_AUTO_TEST_CASE(with_redis_away_what_is_left_can_still_be_scraped) {
   BOOST_TEST(complaints(result.output) == "");
 }
 
-BOOST_AUTO_TEST_CASE(status_says_how_long_the_oldest_job_has_been_in_flight_and_who_holds_jobs_without_a_heartbeat) {
+BOOST_AUTO_TEST_CASE(status_shows_how_long_the_oldest_job_has_been_in_flight_and_silent_holders_of_jobs) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1});
   enqueue(redis, {payload_text("Sleep", "[60000]", 1)});
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(each_job_that_dies_is_counted_though_the_dead_set_is_full) 
   BOOST_TEST(redis.size_of("dead") <= 1U);
 }
 
-BOOST_AUTO_TEST_CASE(how_the_last_restart_ended_is_told) {
+BOOST_AUTO_TEST_CASE(the_end_of_the_last_restart_is_exported) {
   RedisServer redis;
   BroodProcess brood(redis, {.workers = 1, .config = "poll_interval = \"1s\"\n"});
   BOOST_REQUIRE_MESSAGE(brood.wait_ready(), brood.log_tail());
@@ -226,7 +226,7 @@ BOOST_AUTO_TEST_CASE(how_the_last_restart_ended_is_told) {
   BOOST_TEST(sum_of(told(), "brood_last_restart_successful", "") == 0);
 }
 
-BOOST_AUTO_TEST_CASE(when_certificates_of_the_connection_end_is_told) {
+BOOST_AUTO_TEST_CASE(the_end_of_the_connections_certificates_is_exported) {
   const TestAuthority authority;
   RedisServer redis({.tls = authority.issue({.valid_to = 10})});
   const RedisServer::TlsFiles own = authority.issue({.valid_to = 20});

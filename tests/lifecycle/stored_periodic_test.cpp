@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(no_kill_of_supervisors_makes_a_tick_come_twice_or_not_at_al
   BOOST_TEST(are_all_seconds(ticks_in(redis)));
 }
 
-BOOST_AUTO_TEST_CASE(where_redis_does_not_tell_of_changes_a_rule_is_served_within_seconds) {
+BOOST_AUTO_TEST_CASE(if_redis_does_not_report_changes_a_rule_is_served_within_seconds) {
   RedisServer redis;
   redis.command({"ACL", "SETUSER", "default", "-client|tracking"});
   const BroodProcess brood(redis, one_worker());

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(waiting_until_nothing_is_left_to_do) {
   for (const QueueSummary& queue : brood.api().queue_summaries()) BOOST_TEST(queue.size == 0);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_waits_too_long_is_told_where_the_job_is_and_what_the_log_said) {
+BOOST_AUTO_TEST_CASE(a_wait_that_takes_too_long_reports_the_place_of_the_job_and_the_log) {
   Supervised brood(with_examples({.workers = 1}));
   const auto said = [](const std::string& part) {
     return [part](const testing::TimedOut& timed_out) {
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(whoever_waits_too_long_is_told_where_the_job_is_and_what_th
   BOOST_CHECK_EXCEPTION(brood.wait_until_idle(), testing::TimedOut, said("2 jobs still wait or run"));
 }
 
-BOOST_AUTO_TEST_CASE(a_start_that_fails_says_why) {
+BOOST_AUTO_TEST_CASE(a_failed_start_reports_its_reason) {
   BOOST_CHECK_EXCEPTION(Supervised({.libraries = {"/nonexistent/libjobs.so"}}), std::runtime_error,
                         [](const std::runtime_error& error) {
                           BOOST_TEST_MESSAGE(error.what());
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(a_start_that_fails_says_why) {
                         [](const std::invalid_argument& error) { return holds(error.what(), "/nonexistent/brood"); });
 }
 
-BOOST_AUTO_TEST_CASE(a_machine_without_redis_server_is_told_at_once) {
+BOOST_AUTO_TEST_CASE(a_missing_redis_server_is_reported_at_once) {
   BOOST_CHECK_EXCEPTION(Supervised{with_examples({.environment = {{"PATH", "/nonexistent"}}})}, std::runtime_error,
                         [](const std::runtime_error& error) { return holds(error.what(), "needs a redis-server"); });
 }

@@ -55,7 +55,7 @@ std::vector<std::string> backtrace_of(const std::string& more) {
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_throw_is_told_as_far_as_the_job_asks) {
+BOOST_AUTO_TEST_CASE(a_throw_is_recorded_as_far_as_the_job_asks) {
   const auto all = backtrace_of(R"("backtrace":true)");
   BOOST_REQUIRE(all.size() >= 2U);
   BOOST_TEST(holds(all[0], "throw_deep_down() at telling_jobs.cpp:"), all[0]);
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_throw_is_told_as_far_as_the_job_asks) {
   BOOST_TEST(backtrace_of(R"("backtrace":false)").empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_job_of_a_batch_of_sidekiq_pro_runs_and_keeps_its_bid_and_the_log_says_that_nobody_counts_it) {
+BOOST_AUTO_TEST_CASE(a_job_of_a_batch_of_sidekiq_pro_runs_and_keeps_its_bid_and_the_log_warns_that_it_is_not_counted) {
   Running running;
   enqueue(running.redis, {payload_text("PutOff", "[\"" + running.path + "\",600000]", 1, R"("bid":"b-1")"),
                           payload_text("PutOff", "[\"" + running.path + "2\",600000]", 2, R"("bid":"b-1")"),

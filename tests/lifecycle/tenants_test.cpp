@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(many_jobs_of_one_tenant_delay_none_of_another_under_kill_9)
   BOOST_TEST(eventually([&] { return redis.keys("brood:tenants:*").empty(); }), brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(a_job_of_a_tenant_that_is_new_begins_within_two_seconds_whoever_pushes_it) {
+BOOST_AUTO_TEST_CASE(a_job_of_a_new_tenant_begins_within_two_seconds_whichever_client_pushes_it) {
   RedisServer redis;
   const TemporaryDirectory directory;
   const Ledger ledger(directory / "ledger");

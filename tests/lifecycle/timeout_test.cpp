@@ -127,7 +127,7 @@ BOOST_AUTO_TEST_CASE(a_hook_that_hangs_is_ended_too) {
 }
 
 // Aborts a worker at the moment when its job ends and the next one begins.
-BOOST_AUTO_TEST_CASE(whoever_comes_next_is_never_hit) {
+BOOST_AUTO_TEST_CASE(the_next_job_is_never_hit) {
   constexpr int jobs = 60;
   RedisServer redis;
   const TemporaryDirectory directory;

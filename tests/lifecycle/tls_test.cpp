@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(a_renewed_certificate_and_authority_are_taken_at_hup) {
              brood.log_tail());
 }
 
-BOOST_AUTO_TEST_CASE(what_a_person_must_mend_is_said_before_and_at_the_start) {
+BOOST_AUTO_TEST_CASE(what_an_operator_must_correct_is_reported_by_the_check_and_at_the_start) {
   const TestAuthority authority, stranger("Stranger");
   RedisServer redis(tls_server(authority.issue()));
   const TemporaryDirectory home;

@@ -136,7 +136,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_was_pushed_to_run_after_another_begins_when_t
 }
 
 // A failed job keeps its lock until its retry, so a job that waits for the lock goes on waiting.
-BOOST_FIXTURE_TEST_CASE(who_waits_for_a_lock_waits_for_retries_too_and_goes_on_after_a_deletion, Workplace) {
+BOOST_FIXTURE_TEST_CASE(a_job_that_waits_for_a_lock_waits_for_retries_too_and_goes_on_after_a_deletion, Workplace) {
   const std::string failing = push("Fail", "[\"first\"]", "done", "[1]");
   BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"1s\"\n"});
   BOOST_REQUIRE_MESSAGE(eventually([&] { return redis.size_of("retry") == 1; }, 20s), brood.log_tail());
@@ -171,7 +171,7 @@ BOOST_FIXTURE_TEST_CASE(unique_jobs_are_enqueued_by_options, Workplace) {
   BOOST_TEST(enqueue({"--unique-until", "running"}).status == 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_dies_running_lets_go_at_once, Workplace) {
+BOOST_FIXTURE_TEST_CASE(a_job_whose_worker_is_killed_releases_its_lock_at_once, Workplace) {
   BroodProcess brood(redis, {.workers = 1});
   push("Ledger", ledger_args(0, 60'000), "running", "[1]");
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.runs().size() == 1; }, 20s), brood.log_tail());

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(upgrades_under_load_lose_no_job_and_repeat_none_and_workers
                                 << " workers fetching");
 }
 
-BOOST_AUTO_TEST_CASE(nor_do_they_when_whoever_takes_part_is_killed) {
+BOOST_AUTO_TEST_CASE(kills_during_upgrades_lose_no_job_either) {
   RedisServer redis({.append_only = true});
   Load load{redis};
   BroodProcess brood(redis, {.workers = workers, .config = "poll_interval = \"100ms\"\n"});

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_counted_twice_or_forgotten) {
   BOOST_TEST(Connection(site.redis.address()).call({"GET", "stat:processed"}).view().integer() == 100);
 }
 
-BOOST_AUTO_TEST_CASE(who_is_quiet_stays_so) {
+BOOST_AUTO_TEST_CASE(a_quiet_supervisor_stays_quiet) {
   Installed site;
   BOOST_TEST(site.command({"quiet"}).status == 0);
   site.brood->signal(SIGUSR2);

@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(a_worker_that_is_freed_keeps_its_connection_and_its_inca
   BOOST_TEST(redis.hgetall(before.front()).begin()->first == fields.begin()->first);
 }
 
-BOOST_FIXTURE_TEST_CASE(with_one_queue_nobody_needs_a_doorbell, Waiting) {
+BOOST_FIXTURE_TEST_CASE(with_one_queue_no_doorbell_is_needed, Waiting) {
   BroodProcess brood(redis, {.workers = 3});
   BOOST_REQUIRE_MESSAGE(all_wait(3), brood.log_tail());
   begin_one_by_one({"default"}, 20);
@@ -254,7 +254,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_arrives_while_a_worker_quiets_goes_back_to_th
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_whoever_is_idle, Waiting) {
+BOOST_FIXTURE_TEST_CASE(jobs_behind_a_slow_one_go_to_idle_workers, Waiting) {
   constexpr int rounds = 2, short_before = 2000, short_behind = 30;
   BroodProcess brood(redis, {.workers = 2});
   BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
@@ -292,7 +292,7 @@ BOOST_FIXTURE_TEST_CASE(an_idle_brood_sends_redis_seven_commands_a_second_at_mos
   BOOST_TEST(static_cast<double>(sent) <= 7 * static_cast<double>(now() - from) / 1e9);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_anybody_schedules_begins_at_once, Waiting) {
+BOOST_FIXTURE_TEST_CASE(what_any_client_schedules_begins_at_once, Waiting) {
   const BroodProcess brood(redis, {.workers = 2, .config = "poll_interval = \"1h\"\n"});
   BOOST_REQUIRE_MESSAGE(all_wait(2), brood.log_tail());
   BOOST_REQUIRE_MESSAGE(hears_of_changes(), brood.log_tail());
@@ -308,7 +308,7 @@ BOOST_FIXTURE_TEST_CASE(what_anybody_schedules_begins_at_once, Waiting) {
   BOOST_TEST(took[took.size() / 2] < 300.0);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_user_who_may_not_hear_of_changes_is_served_by_polling, Waiting) {
+BOOST_FIXTURE_TEST_CASE(without_the_right_to_be_notified_of_changes_brood_polls, Waiting) {
   for (const std::string rule : {"-client|tracking", "resetchannels"}) {
     redis.command({"ACL", "SETUSER", "default", "+@all", "allchannels", rule});
     BroodProcess brood(redis, {.workers = 1, .config = "poll_interval = \"1h\"\n"});

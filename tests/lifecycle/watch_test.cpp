@@ -305,7 +305,8 @@ BOOST_AUTO_TEST_CASE(what_others_wrote_does_not_break_the_columns, *boost::unit_
   BOOST_TEST(watched.matches("\n  日本語のキュー +0 +0\n"), watched.terminal.text());
 }
 
-BOOST_AUTO_TEST_CASE(where_it_cannot_be_it_says_so, *boost::unit_test::precondition(lends_terminals)) {
+BOOST_AUTO_TEST_CASE(without_a_usable_terminal_it_exits_with_the_reason,
+                     *boost::unit_test::precondition(lends_terminals)) {
   const CommandResult piped = run_brood({"status", "--watch"});
   BOOST_TEST(piped.status == 64);
   BOOST_TEST(piped.errors.starts_with("brood status: --watch needs a terminal\n"), piped.errors);

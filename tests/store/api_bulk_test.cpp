@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(killing_all_keeps_the_newest_of_the_dead) {
   BOOST_TEST(redis.size_of("dead") == 999u);
 }
 
-BOOST_AUTO_TEST_CASE(two_who_run_the_same_set_at_once_lose_and_double_nothing) {
+BOOST_AUTO_TEST_CASE(two_clients_that_run_the_same_set_at_once_lose_and_double_nothing) {
   RedisServer redis;
   fill(redis, "retry", 10'000, 1000);
   BulkResult results[2];

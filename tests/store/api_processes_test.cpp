@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(a_process_is_what_its_heartbeat_says) {
   BOOST_TEST(api.processes().front().concurrency == 5);
 }
 
-BOOST_AUTO_TEST_CASE(who_has_no_heartbeat_is_forgotten_once_a_minute) {
+BOOST_AUTO_TEST_CASE(processes_without_a_heartbeat_are_forgotten_once_a_minute) {
   RedisServer redis;
   beat(redis, "a", info);
   redis.command({"SADD", "processes", "gone"});
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(who_has_no_heartbeat_is_forgotten_once_a_minute) {
   BOOST_TEST(redis.size_of("processes") == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(hostile_processes_hide_nobody) {
+BOOST_AUTO_TEST_CASE(hostile_processes_hide_no_other) {
   RedisServer redis;
   beat(redis, "good", R"({"pid":"x","started_at":1e400,"queues":{},"labels":[1,"l"],"capsules":[1],"embedded":1})");
   redis.command({"HSET", "good", "busy", "many", "beat", "nan", "rss", "-", "concurrency", "99999999999999999999999"});

@@ -213,7 +213,7 @@ BOOST_AUTO_TEST_CASE(removal_holds_while_jobs_come_and_go) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(removal_stops_when_told_so) {
+BOOST_AUTO_TEST_CASE(a_removal_stops_when_its_callback_returns_false) {
   RedisServer redis;
   fill(redis, "q", numbered(2000));
   Api api{redis.url()};

@@ -269,7 +269,7 @@ BOOST_AUTO_TEST_CASE(a_killed_entry_keeps_its_bytes_and_the_dead_set_is_trimmed)
   BOOST_CHECK_THROW(api.limit_dead(0, 1h), std::invalid_argument);
 }
 
-BOOST_AUTO_TEST_CASE(the_dead_set_is_not_cut_to_limits_that_nobody_has_told) {
+BOOST_AUTO_TEST_CASE(the_dead_set_is_not_cut_without_known_limits) {
   RedisServer redis;
   redis.command({"EVAL", "for i = 1, 12000 do redis.call('ZADD', 'dead', i, i) end", "0"});  // as old as can be
   add(redis, "retry", "1900000000", job("k"));
@@ -288,7 +288,7 @@ BOOST_AUTO_TEST_CASE(a_rescheduled_entry_keeps_its_bytes) {
   BOOST_TEST(redis.zrange("schedule").front().second == 1900000123.75);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_changed_an_entry_meanwhile_wins) {
+BOOST_AUTO_TEST_CASE(a_concurrent_change_of_an_entry_wins) {
   RedisServer redis;
   add(redis, "retry", "5", job("a"));
   Api api{redis.url()};

@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(many_entries_are_changed_in_all_shards_and_counted_together
   BOOST_TEST(shards.size_of("dead") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(who_stops_a_change_stops_it_before_the_next_shard) {
+BOOST_AUTO_TEST_CASE(a_stopped_change_does_not_reach_the_next_shard) {
   ShardServers shards(2);
   for (std::size_t i = 0; i < 2; ++i) add(shards[i], "retry", "1", "j");
   Api api = api_of(shards);
@@ -290,7 +290,7 @@ BOOST_AUTO_TEST_CASE(deploys_and_iterations_are_found_in_whichever_shard) {
   BOOST_TEST(!api.iteration("j2"));
 }
 
-BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_told_and_left_out_or_else_an_error) {
+BOOST_AUTO_TEST_CASE(a_shard_that_is_away_is_reported_and_left_out_or_an_error) {
   ShardServers shards(3);
   for (std::size_t i = 0; i < 3; ++i) {
     add(shards[i], "retry", std::to_string(i), "j" + std::to_string(i));

@@ -121,7 +121,7 @@ BOOST_FIXTURE_TEST_CASE(an_exception_of_a_callback_costs_the_connection_and_is_t
   BOOST_TEST(!next.result->error.empty());
 }
 
-BOOST_AUTO_TEST_CASE(who_hears_a_message_may_destroy_the_connection) {
+BOOST_AUTO_TEST_CASE(the_receiver_of_a_message_may_destroy_the_connection) {
   TurnedLoop loop;
   RedisServer server;
   auto redis = std::make_unique<AsyncConnection>(loop.get(), "", AsyncConnection::Events{});

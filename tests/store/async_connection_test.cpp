@@ -15,7 +15,7 @@ using namespace brood;
 using namespace std::chrono_literals;
 using Result = AsyncConnection::Result;
 
-BOOST_AUTO_TEST_CASE(it_connects_says_so_and_answers) {
+BOOST_AUTO_TEST_CASE(it_connects_reports_that_and_answers) {
   TurnedLoop loop;
   RedisServer server({.password = "p"});
   Witness witness;
@@ -210,7 +210,7 @@ BOOST_FIXTURE_TEST_CASE(a_server_that_stops_reading_cannot_make_us_hoard, Opened
   BOOST_TEST(answers[5].result->ok());
 }
 
-BOOST_AUTO_TEST_CASE(what_nobody_asked_for_costs_the_connection) {
+BOOST_AUTO_TEST_CASE(an_unrequested_reply_costs_the_connection) {
   TurnedLoop loop;
   ScriptedServer server("+PONG\r\n+PONG\r\n");
   Witness witness;

@@ -124,7 +124,7 @@ BOOST_FIXTURE_TEST_CASE(what_could_not_be_given_back_is_left_to_a_worker_that_ha
   BOOST_TEST(redis.size_of(list) == 4U);
 }
 
-BOOST_FIXTURE_TEST_CASE(it_looks_no_longer_than_somebody_holds_jobs_that_wait, Watching) {
+BOOST_FIXTURE_TEST_CASE(it_looks_only_while_a_worker_holds_waiting_jobs, Watching) {
   BOOST_TEST(!watch->looks());
   BOOST_REQUIRE(begin(0));
   watch->look_for_a_while();

@@ -153,7 +153,7 @@ BOOST_FIXTURE_TEST_CASE(the_callbacks_of_a_parent_wait_until_those_of_its_childr
   BOOST_TEST(pushed() == (Strings{"complete", "finished", "success"}));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_death_is_told_to_all_parents, Batches) {
+BOOST_FIXTURE_TEST_CASE(a_death_fires_its_event_in_all_parents, Batches) {
   Batch top = batch_with_callbacks();
   Batch middle(client, {.parent = ""}), bottom(client);
   top.push([&](BatchJobs&) {

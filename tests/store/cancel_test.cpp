@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(with_its_time_a_job_is_looked_for_only_there) {
   BOOST_TEST(std::string(stats.view().text()).find("cmdstat_zscan:") == std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(of_two_who_cancel_one_is_told_that_it_was_there) {
+BOOST_AUTO_TEST_CASE(of_two_cancellations_one_finds_the_job) {
   RedisServer redis;
   Client one{redis.url()}, other{redis.url()};
   for (int i = 0; i < 20; ++i) {

@@ -239,7 +239,7 @@ BOOST_FIXTURE_TEST_CASE(a_settle_that_cannot_set_aside_changes_nothing, Site) {
   BOOST_TEST(redis.lrange("brood:inflight:" + identity + ":0.1:q") == Strings{"k1"});
 }
 
-BOOST_FIXTURE_TEST_CASE(where_nobody_can_say_who_has_the_places_none_is_free, Site) {
+BOOST_FIXTURE_TEST_CASE(if_the_holders_of_places_are_unknown_none_is_free, Site) {
   Fetcher one = worker(1);
   push("erp", "a");
   push("default", "d");
@@ -250,7 +250,7 @@ BOOST_FIXTURE_TEST_CASE(where_nobody_can_say_who_has_the_places_none_is_free, Si
   BOOST_TEST(redis.size_of("queue:erp") == 1u);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_may_not_note_a_place_has_none_and_fetches_from_other_queues, Site) {
+BOOST_FIXTURE_TEST_CASE(a_worker_that_may_not_note_a_place_has_none_and_fetches_from_other_queues, Site) {
   Fetcher one = worker(1);
   for (const char* const queue : {"erp", "default"}) push(queue, queue);
   redis.command({"ACL", "SETUSER", "limited", "on", "nopass", "+@all", "~*", "-sadd"});
@@ -261,7 +261,7 @@ BOOST_FIXTURE_TEST_CASE(who_may_not_note_a_place_has_none_and_fetches_from_other
   BOOST_TEST(one.settle(0, all) == Strings{"erp"});
 }
 
-BOOST_FIXTURE_TEST_CASE(whose_lists_hold_nothing_any_more_are_forgotten_by_the_next_fetch, Site) {
+BOOST_FIXTURE_TEST_CASE(holders_with_empty_lists_are_forgotten_by_the_next_fetch, Site) {
   caps = {{"erp", {"erp", "crm"}, 3}};
   Fetcher one = worker(1), two = worker(2), three = worker(3);
   const auto fetch_and_settle = [&](Fetcher& fetcher, const std::string& queue) {

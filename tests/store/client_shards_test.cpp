@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(the_keys_of_other_shards_stay_where_they_are_when_one_is_dr
   }
 }
 
-BOOST_AUTO_TEST_CASE(who_names_a_drained_shard_alone_is_refused_and_may_still_cancel_there) {
+BOOST_AUTO_TEST_CASE(a_client_of_a_drained_shard_alone_may_not_push_but_cancel) {
   ShardServers shards(1);
   const std::string jid = client_of(shards).enqueue_in(10min, Bill{});
   std::vector<RedisAddress> addresses = shards.addresses();
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_key_that_its_queue_refuses_is_refused_everywhere_and_not_
   BOOST_TEST(refusal_of([&] { client.enqueue(Bill{}); }).find("WRONGTYPE") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(a_buffer_keeps_only_what_nobody_takes) {
+BOOST_AUTO_TEST_CASE(a_buffer_keeps_only_what_no_shard_takes) {
   ShardServers shards(2);
   const std::size_t its = shard_of(shards, "tenant-7"), other = 1 - its;
   Client client = client_of(shards);

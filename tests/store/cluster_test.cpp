@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(another_node_has_to_say_that_this_one_owns_its_slot_still) 
 }
 
 // Long before its own deadline: a node that stands still closes no connection.
-BOOST_AUTO_TEST_CASE(who_waits_for_a_node_that_stands_still_is_told_of_its_successor) {
+BOOST_AUTO_TEST_CASE(a_wait_for_a_node_that_stands_still_ends_when_it_has_a_successor) {
   Sharded site({.replicas_of_each = 1});
   RedisServer& first = site.owner();
   Connection redis(site.address, {5s, 120s});
@@ -340,7 +340,7 @@ BOOST_AUTO_TEST_CASE(a_script_waits_until_its_slot_has_moved) {
   BOOST_TEST((steady_now() - begun >= 250ms));
 }
 
-BOOST_AUTO_TEST_CASE(a_slot_that_stays_on_its_way_is_told_of_after_a_while) {
+BOOST_AUTO_TEST_CASE(a_slot_that_keeps_moving_is_reported_after_a_while) {
   Sharded site;
   PushCommands pushes(0);
   pushes.add("a", "job");

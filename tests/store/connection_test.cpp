@@ -221,7 +221,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_costs_the_deadline_and_no_more) {
   BOOST_TEST(redis.call({"PING"}).view().text() == "PONG");
 }
 
-BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_greets_nobody) {
+BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_sends_no_greeting) {
   RedisServer server;
   server.pause();
   Connection redis(server.address(), {300ms, 20s}, "name");
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(a_stopped_server_accepts_but_greets_nobody) {
   BOOST_TEST(took.count() < 5'000);
 }
 
-BOOST_AUTO_TEST_CASE(a_command_that_timed_out_may_be_applied_and_its_late_reply_is_nobodys) {
+BOOST_AUTO_TEST_CASE(a_command_that_timed_out_may_be_applied_and_its_late_reply_is_dropped) {
   RedisServer server;
   Connection redis(server.address(), patient);
   redis.call({"PING"});
@@ -401,7 +401,7 @@ BOOST_AUTO_TEST_CASE(a_server_that_drops_an_idle_client_costs_no_command) {
   BOOST_TEST(redis.call({"PING"}).view().text() == "PONG");
 }
 
-BOOST_AUTO_TEST_CASE(bytes_that_nobody_asked_for_are_never_taken_for_a_reply) {
+BOOST_AUTO_TEST_CASE(unrequested_bytes_are_never_taken_for_a_reply) {
   ScriptedServer server("+PONG\r\n+EXTRA\r\n");
   Connection redis(server.address(), patient);
 

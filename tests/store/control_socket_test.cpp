@@ -101,7 +101,7 @@ BOOST_AUTO_TEST_CASE(a_path_longer_than_a_socket_address_works) {
   BOOST_TEST(listening.answers());
 }
 
-BOOST_AUTO_TEST_CASE(a_socket_that_nobody_listens_on_is_replaced_and_anything_else_is_not) {
+BOOST_AUTO_TEST_CASE(a_socket_without_a_listener_is_replaced_and_anything_else_is_not) {
   Listening listening;
   BOOST_CHECK_THROW(ControlSocket(listening.loop, listening.path, {}), std::runtime_error);
   BOOST_TEST(listening.answers());
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(the_longest_request_comes_through_in_pieces) {
   BOOST_TEST(listening.asked[0].arguments[0] == long_jid);
 }
 
-BOOST_AUTO_TEST_CASE(half_a_request_is_closed_after_ten_seconds_and_holds_nobody_up) {
+BOOST_AUTO_TEST_CASE(half_a_request_is_closed_after_ten_seconds_and_holds_up_no_client) {
   Listening listening;
   const UniqueFd half = listening.request("1 kil");
   const UniqueFd silent = listening.connect();
@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_client_may_close_its_sending_half_and_waits_without_work_
   BOOST_TEST(listening.conversation(client) == "ok 7\n");
 }
 
-BOOST_AUTO_TEST_CASE(a_hundred_connections_take_sixteen_places_and_the_rest_are_told) {
+BOOST_AUTO_TEST_CASE(a_hundred_connections_take_sixteen_places_and_the_rest_are_refused) {
   Listening listening;
   std::vector<UniqueFd> crowd;
   const int before = open_descriptors();
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(a_hundred_connections_take_sixteen_places_and_the_rest_are_
   BOOST_TEST(open_descriptors() == before);
 }
 
-BOOST_AUTO_TEST_CASE(whoever_says_nothing_gives_way_to_one_who_asks) {
+BOOST_AUTO_TEST_CASE(a_silent_client_gives_way_to_one_that_asks) {
   Listening listening;
   const UniqueFd first = listening.request("1 kill []\n");
   BOOST_TEST_REQUIRE(listening.run_until([&] { return listening.asked.size() == 1; }));

@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(keys_of_another_type_are_refused_before_anything_is_written
   }
 }
 
-BOOST_AUTO_TEST_CASE(rubbish_in_the_book_is_passed_over) {
+BOOST_AUTO_TEST_CASE(garbage_in_the_book_is_skipped) {
   Book noted;
   noted.note(crash("good"));
   noted.note(crash("bad", 1795238113));
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(rubbish_in_the_book_is_passed_over) {
   BOOST_TEST(noted.read().at(0).frames.size() == 2U);
 }
 
-BOOST_AUTO_TEST_CASE(crashes_of_the_last_days_are_told_apart) {
+BOOST_AUTO_TEST_CASE(crashes_are_counted_by_day) {
   Book noted;
   const double day = 86'400, today = 20'000 * day + 5;
   const auto days = [&](double now) {

@@ -110,7 +110,7 @@ struct Listening : LoopWithRedis, InventedWorkers {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(a_job_in_a_queue_that_nobody_waits_on_wakes_an_idle_worker, Listening) {
+BOOST_FIXTURE_TEST_CASE(a_job_in_a_queue_without_a_waiting_worker_wakes_an_idle_one, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));
   BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
@@ -143,7 +143,7 @@ BOOST_FIXTURE_TEST_CASE(redis_lets_a_worker_go_before_we_hear_of_the_job, Listen
   BOOST_TEST((woken.empty() || steady_now() - let_go > 200ms));
 }
 
-BOOST_FIXTURE_TEST_CASE(where_redis_lets_nobody_go_workers_are_told_to_wait_outside, Listening) {
+BOOST_FIXTURE_TEST_CASE(if_redis_refuses_to_unblock_workers_are_ordered_to_wait_outside, Listening) {
   add_idle_worker("a");
   redis_lets_go = false;
   listen(capsule_of({"a", "b"}));
@@ -183,7 +183,7 @@ BOOST_FIXTURE_TEST_CASE(ringing_repeats_with_growing_pauses, Listening) {
   BOOST_TEST(run_until([&] { return woken.size() >= 7U; }));
 }
 
-BOOST_FIXTURE_TEST_CASE(each_ring_frees_another_worker_until_nobody_is_idle, Listening) {
+BOOST_FIXTURE_TEST_CASE(each_ring_frees_another_worker_until_none_is_idle, Listening) {
   for (int i = 0; i < 3; ++i) add_idle_worker("a");
   take_jobs = true;
   listen(capsule_of({"a", "b"}));
@@ -193,7 +193,7 @@ BOOST_FIXTURE_TEST_CASE(each_ring_frees_another_worker_until_nobody_is_idle, Lis
   BOOST_TEST(woken == (std::vector{0, 1, 2}), boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(nobody_is_woken_while_all_work_and_one_is_once_it_does_not, Listening) {
+BOOST_FIXTURE_TEST_CASE(no_worker_is_woken_while_all_are_busy_and_one_is_once_it_is_idle, Listening) {
   push("b", "job");
   add_idle_worker("");
   begin_a_job(0);
@@ -307,7 +307,7 @@ BOOST_FIXTURE_TEST_CASE(in_a_full_redis_queues_are_looked_at, Listening) {
   BOOST_TEST(connection.connected());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_queue_that_is_no_list_hinders_nobody, Listening) {
+BOOST_FIXTURE_TEST_CASE(a_queue_that_is_no_list_holds_up_no_other, Listening) {
   redis.command({"SET", "queue:b", "x"});
   add_idle_worker("a");
   listen(capsule_of({"a", "b", "c"}));
@@ -317,7 +317,7 @@ BOOST_FIXTURE_TEST_CASE(a_queue_that_is_no_list_hinders_nobody, Listening) {
   BOOST_TEST(peeks() <= 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(nor_does_one_among_many, Listening) {
+BOOST_FIXTURE_TEST_CASE(a_queue_that_is_no_list_among_many_holds_up_no_other, Listening) {
   const Names queues = many_queues(30);
   redis.command({"SET", "queue:" + queues[20], "x"});
   add_idle_worker(queues[0]);
@@ -341,7 +341,7 @@ BOOST_FIXTURE_TEST_CASE(a_capsule_of_every_queue_hears_of_those_that_redis_knows
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
-BOOST_FIXTURE_TEST_CASE(nobody_is_rung_for_a_paused_queue_until_it_is_no_longer_paused, Listening) {
+BOOST_FIXTURE_TEST_CASE(no_worker_is_woken_for_a_paused_queue_until_it_is_unpaused, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b", "c"}));
   doorbell->know({.names = {}, .paused = {"b"}});
@@ -357,7 +357,7 @@ BOOST_FIXTURE_TEST_CASE(nobody_is_rung_for_a_paused_queue_until_it_is_no_longer_
   BOOST_TEST(run_until([&] { return !woken.empty(); }));
 }
 
-BOOST_FIXTURE_TEST_CASE(once_stopped_it_rings_nobody_and_has_no_connection, Listening) {
+BOOST_FIXTURE_TEST_CASE(once_stopped_it_wakes_no_worker_and_has_no_connection, Listening) {
   add_idle_worker("a");
   listen(capsule_of({"a", "b"}));
   BOOST_REQUIRE(run_until([&] { return peeks() == 1; }));
@@ -440,7 +440,7 @@ BOOST_FIXTURE_TEST_CASE(after_a_slow_answer_it_looks_again_within_seconds, Liste
   BOOST_TEST(holds_within([&] { return !woken.empty(); }, 10s));
 }
 
-BOOST_FIXTURE_TEST_CASE(it_may_end_while_it_waits_and_looks, Listening) {
+BOOST_FIXTURE_TEST_CASE(a_doorbell_may_be_destroyed_while_it_waits_and_looks, Listening) {
   const Names queues = many_queues(30);
   add_idle_worker(queues[0]);
   listen(capsule_of(queues));
@@ -479,7 +479,7 @@ struct Told : Listening {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(where_changes_are_told_empty_queues_are_looked_at_once, Told) {
+BOOST_FIXTURE_TEST_CASE(if_changes_are_reported_empty_queues_are_looked_at_only_once, Told) {
   begin();
   push(queues[300], "job");
   BOOST_TEST(run_until([&] { return !woken.empty(); }));

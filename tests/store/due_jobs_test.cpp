@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(jobs_that_may_not_be_pushed_stay) {
   BOOST_TEST(schedule.server.smembers("queues").empty());
 }
 
-BOOST_AUTO_TEST_CASE(as_many_as_allowed_are_moved_at_once_and_no_more) {
+BOOST_AUTO_TEST_CASE(as_many_due_jobs_as_allowed_are_moved_at_once_and_no_more) {
   Schedule schedule;
   std::vector<std::string> members;
   for (std::size_t i = 0; i <= max_jobs_moved; ++i) members.push_back(std::to_string(i));

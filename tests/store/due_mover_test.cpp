@@ -61,7 +61,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_due_is_no_error, Moving) {
   BOOST_TEST(done.moved == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_set_that_becomes_of_another_type_is_said, Moving) {
+BOOST_FIXTURE_TEST_CASE(a_set_that_gets_another_type_is_reported, Moving) {
   add_many(3000);
   const DueMover::Done done = move_all({"SET", "schedule", "x"});
   BOOST_TEST(done.error.starts_with("WRONGTYPE"));

@@ -23,7 +23,7 @@ struct Waiter : Worker {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(who_is_unblocked_holds_a_job_of_another_queue, Waiter) {
+BOOST_FIXTURE_TEST_CASE(an_unblocked_worker_holds_a_job_of_another_queue, Waiter) {
   channel.next.emplace_back(end_the_wait);
   push("b", {"1", "2", "3"});
   BOOST_TEST((wait() == Session::Waited::job));

@@ -37,7 +37,7 @@ std::string seed(const Sentinel& sentinel) { return "127.0.0.1:" + std::to_strin
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(an_ordinary_address_is_itself_and_nobody_is_asked) {
+BOOST_AUTO_TEST_CASE(an_ordinary_address_is_used_as_it_is_without_a_question) {
   const FoundServer found = find("redis://u:p@192.0.2.1:7/3", 1ms);
   BOOST_TEST(found.server.host == "192.0.2.1");
   BOOST_TEST(found.server.port == 7);
@@ -185,7 +185,7 @@ BOOST_AUTO_TEST_CASE(a_search_ends_at_its_deadline) {
   stopped.resume();
 }
 
-BOOST_AUTO_TEST_CASE(names_of_sentinels_that_nobody_knows_are_named) {
+BOOST_AUTO_TEST_CASE(unknown_host_names_of_sentinels_are_listed_in_the_error) {
   const std::string why =
       failure_of(Loss::host_unknown, RedisAddress::parse("sentinel://no-such-host.invalid/mymaster"));
   BOOST_TEST(contains(why, "no-such-host.invalid"), why);

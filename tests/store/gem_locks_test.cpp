@@ -277,7 +277,7 @@ BOOST_FIXTURE_TEST_CASE(a_full_redis_lets_go_of_it, Fleet) {
   BOOST_TEST(left().empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(unasked_nobody_looks_at_it, Fleet) {
+BOOST_FIXTURE_TEST_CASE(without_the_setting_gem_locks_are_ignored, Fleet) {
   serve_gem_locks(false);
   lock("1");
   perform(job("1"));

@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(a_beat_keeps_the_trial_of_a_class_for_the_job_that_runs,
   BOOST_TEST(seconds_left() <= 5);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_beat_says_who_lives_and_how, Beating) {
+BOOST_FIXTURE_TEST_CASE(a_beat_reports_the_process_and_its_state, Beating) {
   BOOST_TEST(beat());
   BOOST_TEST(redis.smembers("processes") == std::vector<std::string>{name}, boost::test_tools::per_element());
   const auto hash = redis.hgetall(name);
@@ -311,7 +311,7 @@ BOOST_FIXTURE_TEST_CASE(signals_are_followed_in_order_between_two_beats, Beating
   BOOST_TEST(redis.size_of(name + "-signals") == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(signals_of_which_it_is_told_are_followed_at_once_and_looked_for_only_then, Beating) {
+BOOST_FIXTURE_TEST_CASE(reported_signals_are_followed_at_once_and_looked_for_only_then, Beating) {
   KeyChangeListener watch(loop, connection, {{name + "-signals", [this] { heartbeat->look_for_signals(); }}},
                           [this](bool hears) { heartbeat->rely_on_reports(hears); });
   BOOST_REQUIRE(beat());
@@ -380,7 +380,7 @@ BOOST_FIXTURE_TEST_CASE(a_heartbeat_finishes_after_two_seconds_while_redis_hangs
   run_for(100ms);
 }
 
-BOOST_FIXTURE_TEST_CASE(whoever_owns_something_in_flight_is_listed_again_with_the_next_beat, Beating) {
+BOOST_FIXTURE_TEST_CASE(an_owner_of_jobs_in_flight_is_listed_again_with_the_next_beat, Beating) {
   Identity identity;
   identity.name = name;
   identity.hostname = "here";
@@ -407,7 +407,7 @@ BOOST_FIXTURE_TEST_CASE(whoever_owns_something_in_flight_is_listed_again_with_th
   BOOST_TEST(times_unlisted == 2);
 }
 
-BOOST_FIXTURE_TEST_CASE(whoever_owns_nothing_is_not_listed_by_a_late_beat, Beating) {
+BOOST_FIXTURE_TEST_CASE(a_process_that_owns_nothing_is_not_listed_by_a_late_beat, Beating) {
   BOOST_TEST(beat());
   BOOST_TEST(redis.size_of("brood:processes") == 0U);
   BOOST_TEST(times_unlisted == 0);
@@ -489,7 +489,7 @@ BOOST_FIXTURE_TEST_CASE(where_another_beats_nothing_is_written_any_more, Cloned)
 }
 
 // Two processes that were cloned before their first beat have no token in common.
-BOOST_FIXTURE_TEST_CASE(who_begins_knows_no_token_that_is_there_already, Cloned) {
+BOOST_FIXTURE_TEST_CASE(a_new_supervisor_does_not_know_a_token_that_is_there_already, Cloned) {
   another_beats();
   BOOST_TEST(finds_out());
   BOOST_TEST(beats == 0);

@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(without_tombstones_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.tombstones_omitted = true}, 46) != 0u);
 }
 
-BOOST_AUTO_TEST_CASE(with_waits_that_nobody_announces_it_goes_wrong) {
+BOOST_AUTO_TEST_CASE(with_unannounced_waits_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.waits_unannounced = true}, 46) != 0u);
 }
 
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(with_a_worker_that_abandons_what_it_holds_without_a_field_i
   BOOST_TEST(first_bad_seed({.lost_fields_abandoned = true}) != 0u);
 }
 
-BOOST_AUTO_TEST_CASE(with_outcomes_for_whatever_a_list_without_a_field_holds_it_goes_wrong) {
+BOOST_AUTO_TEST_CASE(with_outcomes_for_any_entry_of_a_list_without_a_field_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.lost_entries_unchecked = true}, 838) != 0u);
 }
 
@@ -184,7 +184,7 @@ BOOST_AUTO_TEST_CASE(with_locks_that_a_recovery_keeps_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.locks_kept_at_recovery = true}) != 0u);
 }
 
-BOOST_AUTO_TEST_CASE(with_locks_let_go_by_whoever_does_not_hold_them_it_goes_wrong) {
+BOOST_AUTO_TEST_CASE(with_locks_released_by_jobs_that_do_not_hold_them_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.locks_let_go_by_anybody = true}, 185) != 0u);
 }
 
@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(with_a_recovery_that_keeps_what_the_incarnation_held_it_goe
   BOOST_TEST(first_bad_seed({.holdings_unheeded = true}) != 0u);
 }
 
-BOOST_AUTO_TEST_CASE(with_locks_kept_by_whoever_has_lost_its_field_it_goes_wrong) {
+BOOST_AUTO_TEST_CASE(with_locks_kept_by_workers_that_have_lost_their_field_it_goes_wrong) {
   BOOST_TEST(first_bad_seed({.kept_without_field = true}, 160) != 0u);
 }
 
@@ -240,7 +240,7 @@ BOOST_AUTO_TEST_CASE(with_jobs_fetched_without_a_look_for_a_place_it_goes_wrong)
   BOOST_TEST(first_bad_seed_with_caps({.places_unchecked = true}) != 0u);
 }
 
-BOOST_AUTO_TEST_CASE(with_places_that_nobody_notes_it_goes_wrong) {
+BOOST_AUTO_TEST_CASE(with_places_that_are_not_noted_it_goes_wrong) {
   BOOST_TEST(first_bad_seed_with_caps({.places_unnoted = true}) != 0u);
 }
 

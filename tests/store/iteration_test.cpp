@@ -95,7 +95,7 @@ BOOST_FIXTURE_TEST_CASE(a_save_renews_the_state_s_life, Site) {
   BOOST_TEST(seconds_to_live() > month - 10);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_cancels_sends_what_sidekiq_sends_and_the_first_says_when, Site) {
+BOOST_FIXTURE_TEST_CASE(a_cancellation_sends_what_sidekiq_sends_and_the_first_sets_the_time, Site) {
   for (const test::Vector& vector : test::vectors("iterable-cancel")) {
     const auto now = std::stoll(vector.input["now"].text);
     const std::vector<Command> commands = cancel_iteration(vector.input["jid"].text, now);
@@ -195,7 +195,7 @@ BOOST_FIXTURE_TEST_CASE(a_delivery_is_given_up_by_its_pause, Site) {
   BOOST_TEST(known().cursor == "1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_slow_network_keeps_nobody_from_a_state_for_ever, Site) {
+BOOST_FIXTURE_TEST_CASE(a_slow_network_delays_a_state_but_not_for_ever, Site) {
   keeper.save("J", {.executions = 1, .cursor = "1"});
   TcpProxy network{redis.socket_path()};
   network.delay(600ms);  // each way: longer than a job between its items may be held up

@@ -49,7 +49,7 @@ struct Watching : LoopWithRedis {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(each_change_of_each_key_is_heard_whoever_makes_it, Watching) {
+BOOST_FIXTURE_TEST_CASE(each_change_of_each_key_is_noticed_whichever_client_makes_it, Watching) {
   begin();
   for (int round = 0; round < 3; ++round) {
     redis.command({"ZADD", "schedule", std::to_string(round), "job"});
@@ -90,7 +90,7 @@ BOOST_FIXTURE_TEST_CASE(other_keys_and_what_others_publish_are_nothing_to_it, Wa
   BOOST_TEST(watch.hears());
 }
 
-BOOST_FIXTURE_TEST_CASE(what_is_changed_while_somebody_looks_is_heard_again, Watching) {
+BOOST_FIXTURE_TEST_CASE(a_change_during_a_look_is_noticed_again, Watching) {
   begin();
   also = [&] {
     if (changes["schedule"] == 1) redis.command({"ZADD", "schedule", "2", "behind the look"});
@@ -228,7 +228,7 @@ struct Told : LoopWithRedis {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(what_anybody_pushes_is_moved_at_once, Told) {
+BOOST_FIXTURE_TEST_CASE(what_any_client_pushes_is_moved_at_once, Told) {
   begin();
   Client client(redis.url());
   for (std::size_t jobs = 2; jobs <= 10; jobs += 2) {

@@ -70,7 +70,7 @@ BOOST_FIXTURE_TEST_CASE(a_scope_that_is_cancelled_hears_only_of_what_it_sends_th
   BOOST_TEST(answered == 10);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_command_that_failed_is_answered_to_nobody_either, Sending) {
+BOOST_FIXTURE_TEST_CASE(the_failure_of_a_command_is_dropped_too, Sending) {
   scope->send({"PING"}, 10s, count());
   connection.close();
   scope->send({"PING"}, 10s, count());

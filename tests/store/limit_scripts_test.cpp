@@ -90,7 +90,7 @@ BOOST_FIXTURE_TEST_CASE(a_limit_of_any_kind_becomes_one_of_slots_and_back, Site)
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(who_has_a_slot_has_it_though_there_are_fewer_by_now, Site) {
+BOOST_FIXTURE_TEST_CASE(a_held_slot_stays_held_when_the_limit_becomes_smaller, Site) {
   const Limit two = limit(LimitKind::concurrent, 2);
   for (const int i : {1, 2}) {
     register_worker(holder(i));
@@ -106,7 +106,7 @@ BOOST_FIXTURE_TEST_CASE(a_window_whose_sum_alone_is_left_is_waited_for_as_long_a
   BOOST_TEST(take(holder(1), std::vector{limit(LimitKind::window, 3, 1h)}).until_then.count() == 3'600'000);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_has_a_slot_of_its_job_before_takes_it_for_this_one, Site) {
+BOOST_FIXTURE_TEST_CASE(a_slot_of_the_previous_job_is_taken_over_by_the_next, Site) {
   register_worker(holder(1));
   register_worker(holder(2));
   BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
@@ -119,7 +119,7 @@ BOOST_FIXTURE_TEST_CASE(who_has_a_slot_of_its_job_before_takes_it_for_this_one, 
   BOOST_TEST(ttl(used) > 89 * 86400);
 }
 
-BOOST_FIXTURE_TEST_CASE(slots_of_whoever_is_gone_are_taken_off_and_what_cannot_be_read_is_held, Site) {
+BOOST_FIXTURE_TEST_CASE(slots_of_dead_holders_are_freed_and_unreadable_ones_stay_held, Site) {
   register_worker(holder(2));
   redis.command({"ZADD", used, "0", "nobody", "0", holder(1).member()});
   BOOST_TEST((take(holder(2), one_slot) == Answer::taken));
@@ -187,7 +187,7 @@ BOOST_FIXTURE_TEST_CASE(a_limit_is_known_as_long_as_was_said_and_written_down_on
   BOOST_TEST(ttl(definition) > 86000);
 }
 
-BOOST_FIXTURE_TEST_CASE(whoever_waits_for_a_slot_is_rung_for_and_nobody_else, Site) {
+BOOST_FIXTURE_TEST_CASE(the_bell_rings_only_for_jobs_that_wait_for_a_slot, Site) {
   register_worker(holder(1));
   register_worker(holder(2));
   const auto take_and_give_back = [&] {
@@ -212,7 +212,7 @@ BOOST_FIXTURE_TEST_CASE(whoever_waits_for_a_slot_is_rung_for_and_nobody_else, Si
   BOOST_TEST(ttl(bell) == -1);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_was_waited_for_is_added_up, Site) {
+BOOST_FIXTURE_TEST_CASE(the_time_waited_is_added_up, Site) {
   register_worker(holder(1));
   BOOST_TEST((take(holder(1), std::vector{one_slot}, 0ms, 250ms).kind == Answer::taken));
   BOOST_TEST((take(holder(1), std::vector{one_slot}, 0ms, 50ms).kind == Answer::taken));
@@ -271,7 +271,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_used_of_an_interval_is_shown_and_begins_anew_wit
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(what_somebody_else_wrote_there_is_shown_as_nothing_used, Site) {
+BOOST_FIXTURE_TEST_CASE(a_foreign_value_is_shown_as_nothing_used, Site) {
   for (const Limit& one : {one_slot, limit(LimitKind::window, 1, 1h), limit(LimitKind::bucket, 1, 1h)}) {
     redis.flush();
     register_worker(holder(1));

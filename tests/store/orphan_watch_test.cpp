@@ -110,7 +110,7 @@ BOOST_FIXTURE_TEST_CASE(one_that_has_left_files_here_and_not_the_heartbeat_is_le
   BOOST_TEST(dead[0].same_host);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_is_let_be_is_named_as_listed, Watching) {
+BOOST_FIXTURE_TEST_CASE(a_supervisor_that_is_left_alone_is_reported_as_listed, Watching) {
   add(neighbour(own.start_time + 1));
   watch->look();
   BOOST_TEST(run_until([&] { return !listed.empty(); }));
@@ -129,7 +129,7 @@ BOOST_FIXTURE_TEST_CASE(it_is_reported_again_until_its_record_is_gone, Watching)
   BOOST_TEST(dead.empty());
 }
 
-BOOST_FIXTURE_TEST_CASE(who_lives_is_left_alone, Watching) {
+BOOST_FIXTURE_TEST_CASE(a_living_supervisor_is_left_alone, Watching) {
   add(neighbour(own.start_time));
   Identity stranger = neighbour(1);
   stranger.name = "stranger:1:cccccccccccc";

@@ -28,7 +28,7 @@ struct List {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(whoever_owns_something_and_is_not_listed_is_found, List) {
+BOOST_FIXTURE_TEST_CASE(an_unlisted_owner_of_jobs_is_found, List) {
   own(stranger);
   own(neighbour);
   server.command({"HSET", keys::brood_processes, neighbour, "its own record"});
@@ -52,14 +52,14 @@ BOOST_FIXTURE_TEST_CASE(a_name_that_is_none_is_listed_too_and_a_full_redis_lets_
   BOOST_TEST(parse_identity_record("no such shape", record("no such shape")).has_value());
 }
 
-BOOST_FIXTURE_TEST_CASE(lists_and_tombstones_are_nobody, List) {
+BOOST_FIXTURE_TEST_CASE(lists_and_tombstones_alone_are_no_process, List) {
   server.command({"LPUSH", keys::in_flight_list(stranger, "0.1", "default"), "{}"});
   server.command({"SET", keys::in_flight_list(stranger, "0.2", "default"), "dead"});
   BOOST_TEST(list_unlisted_processes(redis) == 0);
   BOOST_TEST(server.size_of("brood:processes") == 0U);
 }
 
-BOOST_FIXTURE_TEST_CASE(whoever_owns_nothing_is_forgotten_and_whoever_has_come_back_is_not, List) {
+BOOST_FIXTURE_TEST_CASE(a_process_that_owns_nothing_is_forgotten_and_one_that_came_back_is_not, List) {
   server.command({"HSET", keys::brood_processes, stranger, "{}", neighbour, "{}"});
   own(neighbour);
 

@@ -97,7 +97,7 @@ BOOST_FIXTURE_TEST_CASE(a_count_that_is_none_costs_no_tick, Site) {
   BOOST_TEST(redis.size_of("queue:default") == 1u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_tick_of_a_state_that_has_gone_is_lost_to_nobody_s_rule, Site) {
+BOOST_FIXTURE_TEST_CASE(without_a_state_a_tick_is_lost_and_no_rule_is_blamed, Site) {
   const auto last = serve("{}").last;
   redis.flush();
   const ClaimedTick claimed =
@@ -116,7 +116,7 @@ BOOST_FIXTURE_TEST_CASE(a_tick_of_a_state_that_has_gone_is_lost_to_nobody_s_rule
   BOOST_TEST(redis.size_of("queue:default") == 0u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_rule_that_nobody_has_served_for_three_minutes_gives_way, Site) {
+BOOST_FIXTURE_TEST_CASE(a_rule_that_was_not_served_for_three_minutes_gives_way, Site) {
   const auto now = serve("{}").now;
   const auto seen = [&](std::chrono::seconds ago) {
     const auto moment = std::chrono::floor<std::chrono::seconds>(now - ago).time_since_epoch().count();
@@ -146,7 +146,7 @@ BOOST_FIXTURE_TEST_CASE(a_last_tick_that_is_no_time_is_begun_anew, Site) {
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(who_is_refused_changes_nothing, Site) {
+BOOST_FIXTURE_TEST_CASE(a_refused_service_changes_nothing, Site) {
   serve("{}");
   const auto before = redis.hgetall(state);
   BOOST_TEST(!serve(R"({"class":"Other"})", false, "@daily UTC").ours);
@@ -190,7 +190,7 @@ BOOST_FIXTURE_TEST_CASE(keys_of_another_type_are_named_and_nothing_is_written, S
   refuses("schedule", claim_tick(scheduled));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_tick_is_claimed_once_by_whoever_knows_the_last, Site) {
+BOOST_FIXTURE_TEST_CASE(a_tick_is_claimed_once_and_only_with_the_last_one_known, Site) {
   const auto last = serve("{}").last - 100s;
   set_last(last);
   BOOST_TEST((claim(due(last - 1s, last + 60s)) == Outcome::lost));  // a tick was claimed since
@@ -275,7 +275,7 @@ BOOST_FIXTURE_TEST_CASE(while_the_job_before_has_not_ended_a_tick_is_skipped_or_
   BOOST_TEST(redis.size_of("queue:default") == 2u);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_tick_passes_without_a_job_whoever_holds_the_turn, Site) {
+BOOST_FIXTURE_TEST_CASE(a_tick_without_a_job_passes_although_a_job_holds_the_turn, Site) {
   const auto last = serve("{}").last - 1000s;
   set_last(last);
   redis.command({"SET", turn, "b"});

@@ -69,7 +69,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_whose_recovery_crashed_too_is_counted, Recovery) {
   BOOST_TEST(poison("Segfault") == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_crash_of_a_job_that_is_stored_nowhere_or_that_somebody_ended_is_not_counted, Recovery) {
+BOOST_FIXTURE_TEST_CASE(a_crash_of_a_job_that_is_stored_nowhere_or_was_ended_by_hand_is_not_counted, Recovery) {
   recover({payload_text("Segfault", "[]", 1, R"("retry":false)")});
   recover({payload_text("Segfault", "[]", 2, R"("dead":false)")});
   death.fate = WorkerDeath::Fate::dead;

@@ -29,7 +29,7 @@ BOOST_FIXTURE_TEST_CASE(processes_without_a_heartbeat_are_taken_out, Pruning) {
   BOOST_TEST((ttl > 50 && ttl <= 60));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_comes_second_within_a_minute_leaves_it, Pruning) {
+BOOST_FIXTURE_TEST_CASE(a_second_pruning_within_a_minute_does_nothing, Pruning) {
   redis.command({"SET", "process_cleanup", "1", "EX", "60"});
   pruning.prune();
   run_for(200ms);

@@ -257,7 +257,7 @@ BOOST_AUTO_TEST_CASE(a_job_that_waits_can_be_cancelled) {
   BOOST_TEST(numbers_in(redis) == (std::vector<int>{0, 2}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_job_of_which_nobody_knows_whether_it_was_pushed_is_cancelled_in_redis) {
+BOOST_AUTO_TEST_CASE(a_job_whose_push_has_an_unknown_outcome_is_cancelled_in_redis) {
   RedisServer redis;
   TcpProxy network(redis.socket_path());
   Client client{network.url()};
@@ -304,7 +304,7 @@ BOOST_AUTO_TEST_CASE(a_right_that_is_missing_keeps_the_order_of_what_waits) {
 }
 
 // Recognising a frozen Redis takes ten seconds.
-BOOST_AUTO_TEST_CASE(who_has_just_waited_for_redis_does_not_wait_again_as_soon) {
+BOOST_AUTO_TEST_CASE(a_client_that_has_just_waited_for_redis_does_not_wait_again_soon) {
   RedisServer redis;
   Client client{redis.url()};
   client.buffer({.max_jobs = 10, .at_end = 0ms});

@@ -122,14 +122,14 @@ BOOST_AUTO_TEST_CASE(a_trial_that_does_not_begin_makes_room_for_another) {
   BOOST_TEST(all.answer(begin_probe("Decode", "j2", "new")) == 1);
 }
 
-BOOST_AUTO_TEST_CASE(a_trial_that_nobody_ends_is_over_some_time) {
+BOOST_AUTO_TEST_CASE(a_trial_that_is_not_ended_expires) {
   Quarantined all;
   all.answer(begin_probe("Decode", "j1", "new"));
   const std::int64_t left = all.redis.call({"TTL", "brood:quarantine:probe:Decode"}).view().integer();
   BOOST_TEST((left > 0 && left <= 600));
 }
 
-BOOST_AUTO_TEST_CASE(a_trial_lasts_as_long_as_somebody_says_that_its_job_runs) {
+BOOST_AUTO_TEST_CASE(a_trial_lasts_as_long_as_heartbeats_report_its_job) {
   Quarantined quarantined;
   const auto answers = [&](const ScriptCall& call) { return quarantined.answer(call); };
   const auto seconds_left = [&] {

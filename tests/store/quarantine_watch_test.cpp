@@ -45,7 +45,7 @@ BOOST_FIXTURE_TEST_CASE(at_its_start_it_looks_until_that_was_answered_once, Watc
   for (int i = 0; i < 10; ++i) BOOST_TEST(!look());
 }
 
-BOOST_FIXTURE_TEST_CASE(a_change_of_the_pauses_is_not_forgotten_where_nobody_could_look, Watching) {
+BOOST_FIXTURE_TEST_CASE(a_change_of_the_pauses_is_remembered_until_a_worker_can_look, Watching) {
   BOOST_TEST(look());
   watch.note_pauses({"Thumbnail"}, now);
   workers.may_come = false;

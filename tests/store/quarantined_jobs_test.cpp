@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(what_waits_for_nothing_is_found_behind_all_that_waits_for_i
   BOOST_TEST(!worker.jobs.some_wait());
 }
 
-BOOST_AUTO_TEST_CASE(who_has_put_back_the_last_looks_no_more_often_than_before) {
+BOOST_AUTO_TEST_CASE(after_the_last_was_put_back_looks_are_as_rare_as_before) {
   Onlooker worker;
   worker.lay_aside(1, job("Free", 1));
   worker.paused = {"Another"};
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_queue_that_takes_no_job_keeps_no_class_from_its_trial) {
              boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_trial_of_which_redis_could_not_be_told_is_told_of_later) {
+BOOST_AUTO_TEST_CASE(a_trial_that_could_not_be_reported_to_redis_is_reported_later) {
   Onlooker worker(3);
   worker.fall_ill("Decode");
   worker.look_for(1s);

@@ -30,7 +30,7 @@ struct LostOnce : Channel {
 }  // namespace
 
 // The following fetch may connect even if the look could not.
-BOOST_AUTO_TEST_CASE(who_has_not_heard_of_pauses_yet_draws_nothing) {
+BOOST_AUTO_TEST_CASE(until_the_pauses_are_known_no_queue_is_drawn) {
   RedisServer redis;
   Connection connection(redis.address());
   CapsuleSettings capsule;
@@ -102,7 +102,7 @@ struct ManyQueues {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(who_has_looked_through_many_queues_goes_by_that_for_a_while, ManyQueues) {
+BOOST_FIXTURE_TEST_CASE(a_look_at_many_queues_is_used_for_a_while, ManyQueues) {
   push("q7");
   push("q1999");
   BOOST_TEST(filled.among(queues) == (Strings{"q7", "q1999"}), boost::test_tools::per_element());
@@ -119,7 +119,7 @@ BOOST_FIXTURE_TEST_CASE(who_has_looked_through_many_queues_goes_by_that_for_a_wh
   BOOST_TEST(eventually([&] { return filled.among(queues) == (Strings{"q8"}); }));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_is_rung_for_a_queue_looks_there_without_looking_at_all, ManyQueues) {
+BOOST_FIXTURE_TEST_CASE(a_worker_that_was_woken_for_a_queue_fetches_there_without_a_look, ManyQueues) {
   note_rung_for(board.slot(0), "q42");
   BOOST_TEST(filled.among(queues) == (Strings{"q42"}), boost::test_tools::per_element());
   BOOST_TEST(looks() == 0);

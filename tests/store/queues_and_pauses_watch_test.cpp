@@ -33,7 +33,7 @@ struct Watching : LoopWithRedis {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(pauses_and_new_queues_are_known_at_once_where_it_is_told_of_them, Watching) {
+BOOST_FIXTURE_TEST_CASE(pauses_and_new_queues_are_known_at_once_if_changes_are_reported, Watching) {
   begin();
   for (std::size_t number = 1; number <= 5; ++number) {
     redis.command({"SADD", "paused", "paused" + std::to_string(number)});
@@ -48,7 +48,7 @@ BOOST_FIXTURE_TEST_CASE(pauses_and_new_queues_are_known_at_once_where_it_is_told
   BOOST_TEST(redis.commands_processed() - before <= 1 + 4);  // this question, and one look
 }
 
-BOOST_FIXTURE_TEST_CASE(where_nobody_tells_it_any_more_it_looks_as_often_as_ever, Watching) {
+BOOST_FIXTURE_TEST_CASE(without_reports_of_changes_it_polls_as_often_as_before, Watching) {
   begin();
   watch.stop();
   redis.command({"SADD", "paused", "one"});
@@ -86,7 +86,7 @@ BOOST_FIXTURE_TEST_CASE(pauses_that_it_may_not_read_any_more_stay_as_they_were, 
   BOOST_TEST(run_until([&] { return known.paused.empty(); }, 3s));
 }
 
-BOOST_FIXTURE_TEST_CASE(names_that_have_not_changed_are_not_read_again_where_changes_are_told, Watching) {
+BOOST_FIXTURE_TEST_CASE(unchanged_names_are_not_read_again_if_changes_are_reported, Watching) {
   redis.command({"SADD", "queues", "one", "two"});
   begin();
   BOOST_REQUIRE(run_until([&] { return known.names.size() == 2; }));

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(a_failed_job_is_charged_and_an_interrupted_one_is_not) {
   BOOST_TEST(interrupting.waiting() == (Strings{"3", "2"}), boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(a_failed_job_becomes_what_its_worker_has_noted_whatever_ended_that) {
+BOOST_AUTO_TEST_CASE(a_failed_job_is_settled_by_its_workers_note_however_the_worker_ended) {
   for (const bool ended_by_brood : {false, true}) {
     DeadHolder holder({"1", "2", "3", "4", "5"}, at_number_1({judged, succeeded, judged, judged, running}));
     holder.dead.ended_by_brood = ended_by_brood;
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_settle_that_was_applied_after_all_leaves_only_unbegun_job
   BOOST_TEST(holder.server.keys("brood:recovered:*").empty());
 }
 
-BOOST_AUTO_TEST_CASE(a_second_recovery_finds_that_somebody_was_first) {
+BOOST_AUTO_TEST_CASE(a_second_recovery_finds_that_another_was_first) {
   DeadHolder holder({"1"}, at_number_1({running}));
   holder.recover();
 

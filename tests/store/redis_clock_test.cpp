@@ -41,7 +41,7 @@ extern "C" int clock_gettime(clockid_t clock, struct timespec* time) noexcept {
   return result;
 }
 
-BOOST_AUTO_TEST_CASE(the_time_is_that_of_redis_once_it_has_told_whatever_the_clock_of_the_host_says) {
+BOOST_AUTO_TEST_CASE(the_time_is_that_of_redis_once_known_whatever_the_hosts_clock_shows) {
   RedisServer redis;
   Connection connection(redis.address());
   seconds_ahead = a_day;

@@ -66,14 +66,14 @@ BOOST_AUTO_TEST_CASE(what_a_process_of_ruby_runs_counts_as_in_flight) {
   BOOST_TEST(look(redis).in_flight == 2);
 }
 
-BOOST_AUTO_TEST_CASE(of_a_shard_that_is_away_nobody_can_tell) {
+BOOST_AUTO_TEST_CASE(the_remaining_work_of_a_shard_that_is_away_is_unknown) {
   RedisServer redis;
   redis.kill9();
   BOOST_TEST(why_not(redis).find(
                  "the shard west cannot be taken out, because it cannot be checked whether it is empty") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(it_is_said_in_words) {
+BOOST_AUTO_TEST_CASE(the_remaining_work_is_described_in_words) {
   BOOST_TEST(describe({}) == "");
   BOOST_TEST(describe({.waiting = 1, .scheduled = 2, .in_flight = 1}) ==
              "1 job that waits, 2 scheduled jobs, 1 job in flight");

@@ -131,7 +131,7 @@ constexpr ReplicaWait hasty{1, 200ms};  // for cases where no replica will confi
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(nobody_is_asked_where_no_replica_is_waited_for) {
+BOOST_AUTO_TEST_CASE(without_a_replica_to_wait_for_nothing_is_asked) {
   Replicated redis;
   Worker worker(redis.master.address(), {});
   redis.master.command({"LPUSH", keys::queue("a"), "1"});

@@ -48,7 +48,7 @@ CapsuleSettings capsule(std::vector<QueueOrder::Entry> queues, int concurrency =
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(who_lives_is_told_by_heartbeats, Fleet) {
+BOOST_FIXTURE_TEST_CASE(living_processes_are_known_by_their_heartbeats, Fleet) {
   lives("six:1:a", R"({"identity":"six:1:a","queues":["default","low"]})");
   lives("seven:1:a", R"({"version":"7.3.10","queues":["default"]})");
   lives("brood:1:a", R"({"version":"0.1.0","queues":["default"]})");
@@ -77,7 +77,7 @@ BOOST_FIXTURE_TEST_CASE(the_fleet_is_as_old_as_its_oldest_and_asked_once_a_minut
   BOOST_CHECK((FleetRelease{}.oldest(ask()) == SidekiqRelease{7, 0, 9}));
 }
 
-BOOST_FIXTURE_TEST_CASE(who_is_known_to_be_broods_is_not_asked_for_again, Fleet) {
+BOOST_FIXTURE_TEST_CASE(a_process_known_to_be_broods_is_not_asked_for_again, Fleet) {
   for (int i = 0; i < 20; ++i) lives("brood:" + std::to_string(i) + ":a", R"({"version":"0.1.0"})");
   lives("seven:1:a", R"({"version":"7.3.10"})");
   std::set<std::string, std::less<>> broods;
@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(a_queue_that_both_serve_is_a_rivalry) {
 }
 
 // Ruby's processes may start later.
-BOOST_AUTO_TEST_CASE(rivals_that_come_later_are_said_once_for_as_long_as_they_stay) {
+BOOST_AUTO_TEST_CASE(rivals_that_come_later_are_logged_once_for_as_long_as_they_stay) {
   struct Rivals : LoopWithRedis {
     QueueRivals rivals{loop, connection, 20ms};
     long asked() {

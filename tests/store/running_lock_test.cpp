@@ -65,7 +65,7 @@ BOOST_FIXTURE_TEST_CASE(a_unique_lock_is_one_jobs_for_as_long_as_was_said, Site)
   BOOST_TEST(redis.integer({"PTTL", RedisKey(unique)}) > 50'000);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_has_settled_since_or_was_recovered_takes_and_lets_go_of_nothing, Site) {
+BOOST_FIXTURE_TEST_CASE(a_worker_that_has_settled_since_or_was_recovered_takes_and_releases_nothing, Site) {
   const auto is_fenced = [&](const Fence& fence) {
     redis.command({"DEL", unique});
     BOOST_TEST((take(fence) == Taken::fenced), fence.field << " " << fence.number);
@@ -135,7 +135,7 @@ BOOST_FIXTURE_TEST_CASE(a_stray_lock_goes_unless_its_incarnation_is_there_or_ano
   BOOST_TEST(!redis.get(running));
 }
 
-BOOST_FIXTURE_TEST_CASE(a_lock_is_released_for_whom_was_seen_to_hold_it_alone, Site) {
+BOOST_FIXTURE_TEST_CASE(a_lock_is_released_only_if_its_holder_is_the_one_that_was_seen, Site) {
   redis.command({"SET", unique, "J1"});
   UniqueLock lock = find_lock(connection, unique).value();
   redis.command({"SET", unique, "J2"});

@@ -46,7 +46,7 @@ BOOST_FIXTURE_TEST_CASE(a_lock_that_has_expired_stays_so, Lock) {
   BOOST_CHECK(redis.get("brood:scheduler") == std::nullopt);
 }
 
-BOOST_FIXTURE_TEST_CASE(a_key_of_another_type_is_nobodys_lock_and_stays_as_it_is, Lock) {
+BOOST_FIXTURE_TEST_CASE(a_key_of_another_type_is_no_lock_and_stays_as_it_is, Lock) {
   redis.command({"LPUSH", "brood:scheduler", "a list"});
   BOOST_CHECK(take("here", 60s) == SchedulerLock::none);
   BOOST_TEST(connection.call(keep_scheduler_lock("here", 600s)).view().is_error());

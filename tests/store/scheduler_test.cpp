@@ -181,7 +181,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_no_job_goes_to_the_dead_set_with_the_reason, Sch
   BOOST_TEST(run_until([&] { return scheduler->moved_to_dead() == 2; }));
 }
 
-BOOST_FIXTURE_TEST_CASE(jobs_whose_queue_is_of_the_wrong_type_hold_up_nobody, Scheduling) {
+BOOST_FIXTURE_TEST_CASE(jobs_whose_queue_is_of_the_wrong_type_hold_up_no_others, Scheduling) {
   redis.command({"SET", "queue:bad", "no list"});
   for (int i = 0; i < 450; ++i) add("schedule", 1 + i, job(i, "bad"));
   add("schedule", 2000, job(1000));

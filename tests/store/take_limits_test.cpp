@@ -155,7 +155,7 @@ BOOST_FIXTURE_TEST_CASE(a_window_never_lets_more_through_in_any_interval, Site) 
   BOOST_TEST(taken_at.size() <= 5 * intervals);
 }
 
-BOOST_FIXTURE_TEST_CASE(so_many_are_used_at_once, Site) {
+BOOST_FIXTURE_TEST_CASE(a_take_may_use_several_points_at_once, Site) {
   const Limit three = limit(LimitKind::window, 5, 1h, 3);
   BOOST_TEST((take(holder(1), three) == Answer::taken));
   BOOST_TEST((take(holder(1), three) == Answer::over));
@@ -163,7 +163,7 @@ BOOST_FIXTURE_TEST_CASE(so_many_are_used_at_once, Site) {
   BOOST_TEST(view().held == 5);
 }
 
-BOOST_FIXTURE_TEST_CASE(what_was_written_while_the_clock_was_ahead_holds_nobody_up, Site) {
+BOOST_FIXTURE_TEST_CASE(what_was_written_while_the_clock_was_ahead_holds_up_no_job, Site) {
   const std::int64_t tomorrow = redis.integer({"EVAL", "return redis.call('TIME')[1] * 1000 + 86400000", "0"});
   for (const LimitKind kind : {LimitKind::bucket, LimitKind::leaky}) {
     redis.flush();
@@ -262,7 +262,7 @@ LimitKeeper keeper_of(const LimitHolder& who, LimitPlaces& places) {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(whoever_waits_for_a_slot_gets_it_when_it_is_given_back, Site) {
+BOOST_FIXTURE_TEST_CASE(a_waiting_job_gets_a_slot_when_it_is_given_back, Site) {
   register_worker(holder(1));
   register_worker(holder(2));
   BOOST_TEST((take(holder(1), one_slot) == Answer::taken));
@@ -360,7 +360,7 @@ BOOST_FIXTURE_TEST_CASE(a_keeper_whose_giving_back_was_lost_takes_anew, Site) {
   BOOST_TEST(view().held == 0);
 }
 
-BOOST_FIXTURE_TEST_CASE(nothing_is_taken_for_whoever_does_not_want_it_any_more, Site) {
+BOOST_FIXTURE_TEST_CASE(nothing_is_taken_for_a_caller_that_has_given_up, Site) {
   register_worker(holder(1));
   FixedPlaces places({&connection});
   LimitKeeper keeper = keeper_of(holder(1), places);
@@ -381,7 +381,7 @@ BOOST_FIXTURE_TEST_CASE(a_slot_held_from_a_shard_that_is_configured_no_more_is_f
 }
 
 // Otherwise each of two jobs could hold what the other waits for.
-BOOST_AUTO_TEST_CASE(limits_in_several_shards_are_taken_in_the_order_of_the_shards_whoever_names_them) {
+BOOST_AUTO_TEST_CASE(limits_in_several_shards_are_taken_in_the_order_of_the_shards) {
   Site first, second;
   first.register_worker(holder(1));
   second.register_worker(holder(1));

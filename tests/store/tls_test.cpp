@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_server_is_verified_by_name_by_number_or_by_the_name_that_
     BOOST_TEST(Connection(address, patient).call({"PING"}).view().text() == "PONG");
 }
 
-BOOST_AUTO_TEST_CASE(whom_a_connection_does_not_trust_it_refuses_with_a_sentence) {
+BOOST_AUTO_TEST_CASE(an_untrusted_server_is_refused_with_a_sentence) {
   const TestAuthority stranger("Somebody Else");
   struct Case {
     RedisServer::TlsFiles server;
@@ -260,7 +260,7 @@ BOOST_AUTO_TEST_CASE(a_client_has_its_pin_from_the_environment) {
   BOOST_TEST(server.size_of("queue:default") == 2u);
 }
 
-BOOST_AUTO_TEST_CASE(a_client_certificate_is_shown_to_who_requires_one) {
+BOOST_AUTO_TEST_CASE(a_client_certificate_is_shown_to_a_server_that_requires_one) {
   RedisServer::TlsFiles files = authority().issue();
   files.requires_clients = true;
   RedisServer server(tls_server(files));
@@ -343,7 +343,7 @@ BOOST_AUTO_TEST_CASE(a_plain_server_is_told_from_one_that_is_slow) {
   still.resume();
 }
 
-BOOST_AUTO_TEST_CASE(a_server_that_speaks_tls_is_recognised_by_who_does_not) {
+BOOST_AUTO_TEST_CASE(a_server_that_speaks_tls_is_recognised_by_a_client_that_does_not) {
   RedisServer server(tls_server());
   RedisAddress plain = server.address();
   plain.tls.reset();

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(an_idle_connection_is_not_taken_for_one_that_ended) {
   BOOST_CHECK_THROW(redis.call({"PING"}), ConnectionLost);
 }
 
-BOOST_AUTO_TEST_CASE(a_wait_in_redis_is_ended_by_who_may_end_it) {
+BOOST_AUTO_TEST_CASE(a_wait_in_redis_can_be_ended_from_outside) {
   RedisServer server(tls_server());
   Connection redis(trusting(server), patient);
   int ends[2];

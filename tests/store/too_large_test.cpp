@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(a_digest_is_the_one_that_redis_makes) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(a_due_job_that_is_too_large_for_redis_is_moved_as_it_is_and_holds_up_nobody) {
+BOOST_AUTO_TEST_CASE(a_due_job_that_is_too_large_for_redis_is_moved_as_it_is_and_holds_up_no_other) {
   for (const std::string& setting : settings) {
     BOOST_TEST_CONTEXT(setting) {
       LimitedLoop moving(setting);

@@ -104,7 +104,7 @@ BOOST_FIXTURE_TEST_CASE(a_refusal_is_survived, Waiting) {
 }
 
 // Its connection was lost after it had asked for the id.
-BOOST_FIXTURE_TEST_CASE(of_one_that_waits_under_another_id_than_it_says_is_told, Waiting) {
+BOOST_FIXTURE_TEST_CASE(a_worker_that_waits_under_another_client_id_is_reported, Waiting) {
   worker.set_waiting_client(id + 1'000'000);
   wait("30");
   BOOST_REQUIRE(run_until([&] { return is_blocked(); }));
@@ -114,7 +114,7 @@ BOOST_FIXTURE_TEST_CASE(of_one_that_waits_under_another_id_than_it_says_is_told,
   redis.command({"LPUSH", "queue:a", "x"});
 }
 
-BOOST_FIXTURE_TEST_CASE(of_one_that_has_gone_on_nothing_is_told, Waiting) {
+BOOST_FIXTURE_TEST_CASE(a_worker_that_has_gone_on_is_not_reported, Waiting) {
   worker.set_waiting_client(id + 1'000'000);
   unblocking->unblock(board.slot(0));
   run_for(30ms);

@@ -108,7 +108,7 @@ BOOST_FIXTURE_TEST_CASE(a_job_that_is_pushed_again_is_no_other_that_it_waits_for
   BOOST_TEST(holder() == "J1");
 }
 
-BOOST_FIXTURE_TEST_CASE(a_lock_is_extended_by_who_says_so_and_never_shortened, Site) {
+BOOST_FIXTURE_TEST_CASE(a_lock_is_extended_only_on_request_and_never_shortened, Site) {
   push({job("J1", OnConflict::drop, 100s)});
   push({job("J2", OnConflict::drop, 900s)});
   BOOST_TEST(lives() <= 100'000);

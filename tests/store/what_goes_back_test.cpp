@@ -199,7 +199,7 @@ BOOST_FIXTURE_TEST_CASE(without_a_field_all_goes_back_where_nothing_was_performe
   BOOST_TEST(queue() == (Strings{"1", "2", "waits"}), boost::test_tools::per_element());
 }
 
-BOOST_FIXTURE_TEST_CASE(without_a_field_the_dead_set_is_trimmed_by_who_adds_to_it, Site) {
+BOOST_FIXTURE_TEST_CASE(without_a_field_the_dead_set_is_trimmed_by_the_settle_that_adds_to_it, Site) {
   for (const Kind kind : {Kind::retry, Kind::move_to_dead}) {
     hold({"1"}, "");
     redis.command({"ZADD", "dead", "1", "of long ago"});
@@ -208,7 +208,7 @@ BOOST_FIXTURE_TEST_CASE(without_a_field_the_dead_set_is_trimmed_by_who_adds_to_i
   }
 }
 
-BOOST_FIXTURE_TEST_CASE(without_a_field_what_goes_back_since_nobody_knows_its_end_is_counted, Site) {
+BOOST_FIXTURE_TEST_CASE(without_a_field_a_job_that_goes_back_with_an_unknown_end_is_counted, Site) {
   hold({"1", "2"}, "");
   settle({{"1", as(Kind::give_back)}});
   BOOST_TEST(queue() == (Strings{"2", "1", "waits"}), boost::test_tools::per_element());

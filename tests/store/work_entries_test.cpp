@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(the_running_entry_is_shown_as_a_string_with_its_bytes) {
   BOOST_TEST(beat.server.integer({"TTL", identity + ":workers"}) > 50);
 }
 
-BOOST_AUTO_TEST_CASE(who_has_moved_on_or_was_recovered_is_left_out) {
+BOOST_AUTO_TEST_CASE(workers_that_have_moved_on_or_were_recovered_are_left_out) {
   Beat beat;
   beat.hold("0.1", "5 a", "a", {"x"});
   beat.hold("1.1", "4 a", "a", {"x"});

@@ -122,7 +122,7 @@ BOOST_FIXTURE_TEST_CASE(a_name_of_the_configuration_is_taken_while_a_supervisor_
   BOOST_TEST(!kept.removed);
   BOOST_TEST(kept.place == "here");
   redis.command({"HSET", state, "paused", "1"});
-  redis.command({"ZADD", "brood:periodic", "1000", "report"});  // nobody has served it for long
+  redis.command({"ZADD", "brood:periodic", "1000", "report"});  // no supervisor has served it for long
   BOOST_TEST((put(hourly).outcome == Outcome::added));
   BOOST_TEST(!redis.hget(state, "paused").has_value());
 }

@@ -96,7 +96,7 @@ struct Bound {
   int most = 0;
 };
 
-// Of the queue "capped", of WalkHeavy, and of each tenant of "shared".
+// The bounds of the queue "capped", of the class WalkHeavy, and of each tenant of the queue "shared".
 struct Caps {
   std::vector<Bound> of_queue, of_class, of_tenant;
 };

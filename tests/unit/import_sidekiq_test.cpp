@@ -368,3 +368,39 @@ BOOST_AUTO_TEST_CASE(ruby_code_that_is_cut_off_or_no_ruby_is_read_to_its_end) {
     BOOST_TEST(config_of(import_sidekiq(request)).capsules[0].caps.empty(), text);
   }
 }
+
+BOOST_AUTO_TEST_CASE(rules_that_ruby_does_not_run_are_left_out) {
+  const std::string rules = ":schedule:\n  a: {cron: '0 3 * * *', class: A}\n";
+  for (const std::string& text :
+       {":enabled: false\n" + rules, rules + "production: {enabled: false}\n",
+        std::string(":scheduler:\n  :schedule:\n    a: {cron: '0 3 * * *', class: A}\n  :enabled: false\n")}) {
+    const Imported imported = import(text, "b: {cron: '0 4 * * *', class: B}");
+    const Config config = config_of(imported);
+    BOOST_TEST(config.periodic.size() == 1U, imported.toml);
+    BOOST_TEST(config.periodic.contains("b"));
+    BOOST_TEST(notes_of(imported).find("schedule: left out: `enabled: false` switches the rules off") !=
+               std::string::npos);
+  }
+  for (const std::string enabled : {":enabled: true\n", ":scheduler: {enabled: true}\n"})
+    BOOST_TEST(config_of(enabled + rules).periodic.contains("a"));
+  const Imported unknown = import(":enabled: <%= Rails.env.production? %>\n" + rules);
+  BOOST_TEST(notes_of(unknown).find("sidekiq.yml:1 enabled: is neither true nor false here") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_counts_in_its_environments) {
+  const std::string rules = R"(
+schedule:
+  a: {cron: '0 3 * * *', class: A, rails_env: development}
+  b: {cron: '0 3 * * *', class: B, rails_env: 'staging, production'}
+  c: {cron: '0 3 * * *', class: C, rails_env: }
+)";
+  const Imported imported = import(rules);
+  const Config config = config_of(imported);
+  BOOST_TEST(config.periodic.size() == 2U, imported.toml);
+  BOOST_TEST(!config.periodic.contains("a"));
+  const std::string notes = notes_of(imported);
+  BOOST_TEST(notes.find("sidekiq.yml:3 periodic.a: left out: it is for the environment development; see") !=
+             std::string::npos);
+  BOOST_TEST(notes.find("rails_env") == std::string::npos, notes);
+  BOOST_TEST(config_of(import(rules, std::nullopt, "development")).periodic.contains("a"));
+}

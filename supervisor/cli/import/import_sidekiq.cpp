@@ -53,7 +53,9 @@ class Import {
   Imported run() {
     path_ = request_.config.path;
     const YamlValue root = read(request_.config);
-    for (const auto& [name, value] : settings_of(root)) take(name, value);
+    const Members settings = settings_of(root);
+    runs_no_rules_ = switches_scheduler_off(settings);
+    for (const auto& [name, value] : settings) take(name, value);
     write_queues();
     if (request_.schedule) {
       path_ = request_.schedule->path;
@@ -118,6 +120,23 @@ class Import {
     return settings;
   }
 
+  // sidekiq-scheduler: `enabled: false`, since version 5 below `scheduler`.
+  bool switches_scheduler_off(const Members& settings) {
+    bool is_off = false;
+    const auto look_at = [&](const YamlValue& enabled) {
+      if (enabled.truth() == false)
+        is_off = true;
+      else if (!enabled.truth())
+        note(enabled.line, "enabled", "is neither true nor false here: remove the rules below if Ruby runs none");
+    };
+    for (const auto& [name, value] : settings) {
+      if (name == "enabled") look_at(value);
+      if (const YamlValue* const inner = value.find("enabled"); name == "scheduler" && inner != nullptr)
+        look_at(*inner);
+    }
+    return is_off;
+  }
+
   void take(const std::string& name, const YamlValue& value) {
     static const std::map<std::string, std::string> numbers = {
         {"concurrency", "concurrency"}, {"max_retries", "max_retries"}, {"dead_max_jobs", "dead_max_jobs"}};
@@ -128,6 +147,7 @@ class Import {
     static const std::map<std::string, std::string> texts = {{"environment", "environment"}, {"tag", "tag"}};
     static const std::set<std::string> taken_by_part = {"queues",   "dynamic",   "capsules", "limits",
                                                         "schedule", "scheduler", "redis"};
+    if (name == "enabled") return;  // see switches_scheduler_off()
     if (value.kind == YamlValue::Kind::none) return;
     if (value.holds_withheld() && !taken_by_part.contains(name)) return note_withheld(value.line, name);
     if (const auto to = numbers.find(name); to != numbers.end()) {
@@ -154,11 +174,11 @@ class Import {
     } else if (name == "limits" && value.kind == YamlValue::Kind::map) {
       for (const auto& [queue, most] : value.map) take_limit(queue, most);
     } else if (name == "schedule") {
-      take_rules(value);
+      take_schedule(value);
     } else if (name == "scheduler") {
       for (const auto& [inner, of_scheduler] : value.map) {
         if (inner == "schedule")
-          take_rules(of_scheduler);
+          take_schedule(of_scheduler);
         else if (inner == "dynamic" && of_scheduler.truth() == true)
           note(of_scheduler.line, "scheduler.dynamic", "rules that change at run time: see `brood periodic add`");
         else if (inner != "dynamic" && inner != "enabled" && inner != "dynamic_every")
@@ -285,6 +305,12 @@ class Import {
     notes_.insert(notes_.end(), throttles.notes.begin(), throttles.notes.end());
   }
 
+  // The rules of sidekiq-scheduler.
+  void take_schedule(const YamlValue& rules) {
+    if (!runs_no_rules_) return take_rules(rules);
+    note(rules.line, "schedule", "left out: `enabled: false` switches the rules off, so Ruby runs none of them");
+  }
+
   // A map by names, or a list of maps with `name`.
   void take_rules(const YamlValue& rules) {
     for (const auto& [name, rule] : rules.map) take_rule(name, rule);
@@ -299,6 +325,9 @@ class Import {
     if (!is_safe_name(name))
       return note(rule.line, shown, "is no name of a rule: letters, digits, \"_\", \"-\", \".\" and \":\"");
     if (rule.holds_withheld()) return note_withheld(rule.line, shown);
+    if (const YamlValue* const only = rule.find("rails_env"); only != nullptr && !is_for_our_environment(*only))
+      return note(rule.line, shown,
+                  fmt::format("left out: it is for the environment {}; see --environment", only->word()));
     const ImportedRule imported = import_rule(rule);
     for (const std::string& problem : imported.problems) note(rule.line, shown, problem);
     if (imported.lines.empty()) return;
@@ -312,6 +341,14 @@ class Import {
       lines.push_back("# with values of this machine's environment: " + names);
     for (const std::string& line : imported.lines) lines.push_back(line);
     ++translated_;
+  }
+
+  // The names of a rule's `rails_env` are separated by commas.  An empty text stands for no environment.
+  bool is_for_our_environment(const YamlValue& rails_env) const {
+    if (rails_env.kind == YamlValue::Kind::none) return true;
+    std::string names = "," + rails_env.word() + ",";
+    std::erase_if(names, [](char c) { return c == ' ' || c == '\t' || c == '\n'; });
+    return names.find("," + request_.environment + ",") != names.npos;
   }
 
   std::vector<std::string>& section(const std::string& name) {
@@ -381,6 +418,7 @@ class Import {
   std::multimap<int, std::string> variables_;  // of the environment, by the line of the file that uses one
   std::set<std::string> rules_;                // their names
   bool is_strict_ = false;
+  bool runs_no_rules_ = false;  // of sidekiq-scheduler
   std::size_t translated_ = 0;
   std::vector<ImportNote> notes_;
 };

@@ -164,8 +164,9 @@ ImportedRule import_rule(const YamlValue& rule) {
   }
   if (imported.lines.empty()) return imported;
   imported.lines.push_back("class = " + toml_string(job_class->word()));
-  static const std::set<std::string> known{"class", "klass", "cron",        "every", "status",     "enabled", "name",
-                                           "args",  "queue", "description", "retry", "active_job", "source"};
+  static const std::set<std::string> known{"class",   "klass",      "cron",   "every",    "status",
+                                           "enabled", "name",       "args",   "queue",    "description",
+                                           "retry",   "active_job", "source", "rails_env"};
   for (const auto& [name, value] : rule.map) {
     if (name == "queue" && is_safe_name(value.word())) {
       imported.lines.push_back("queue = " + toml_string(value.word()));

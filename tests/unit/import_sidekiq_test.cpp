@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(rules_of_both_gems_become_periodic_jobs) {
   const std::string notes = notes_of(imported);
   BOOST_TEST(notes.find("sidekiq.yml:10 periodic.words: cron \"every day at five\" is no rule of cron(8)") !=
              std::string::npos);
-  BOOST_TEST(notes.find("sidekiq.yml:11 periodic.once: it has neither cron nor every") != std::string::npos);
+  BOOST_TEST(notes.find("sidekiq.yml:11 periodic.once: it has no cron, every or interval") != std::string::npos);
   BOOST_TEST(notes_of(import("", "- {name: a, cron: '0 0 */2 * 1', class: A}")).find("means other days in cron(8)") !=
              std::string::npos);
 }
@@ -403,4 +403,30 @@ schedule:
              std::string::npos);
   BOOST_TEST(notes.find("rails_env") == std::string::npos, notes);
   BOOST_TEST(config_of(import(rules, std::nullopt, "development")).periodic.contains("a"));
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_of_sidekiq_scheduler_may_have_its_class_as_its_name) {
+  const Imported imported = import(R"(
+schedule:
+  CancelAbandonedOrders: {cron: "*/5 * * * *"}
+  Reports::Nightly: {every: 1h}
+  nothing: {cron: "*/5 * * * *"}
+)");
+  const Config config = config_of(imported);
+  BOOST_TEST_REQUIRE(config.periodic.size() == 2U, imported.toml);
+  BOOST_TEST(config.periodic.at("CancelAbandonedOrders").job_class == "CancelAbandonedOrders");
+  BOOST_TEST(config.periodic.at("Reports::Nightly").job_class == "Reports::Nightly");
+  BOOST_TEST(notes_of(imported).find("sidekiq.yml:5 periodic.nothing: it names no class") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(an_interval_recurs) {
+  const Imported imported = import("schedule:\n  i: {interval: 15m, class: I}\n  j: {interval: ['1h'], class: J}\n");
+  const Config config = config_of(imported);
+  BOOST_TEST_REQUIRE(config.periodic.size() == 2U, imported.toml);
+  BOOST_TEST(config.periodic.at("i").cron == "*/15 * * * *");
+  BOOST_TEST(config.periodic.at("j").cron == "0 * * * *");
+  const std::string notes = notes_of(imported);
+  BOOST_TEST(notes.find("periodic.i: interval 15m counts from the full minute") != std::string::npos, notes);
+  BOOST_TEST(notes.find("brood enqueue") == std::string::npos, notes);
+  BOOST_TEST(notes.find("has no counterpart") == std::string::npos, notes);
 }

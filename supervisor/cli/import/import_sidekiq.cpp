@@ -328,7 +328,7 @@ class Import {
     if (const YamlValue* const only = rule.find("rails_env"); only != nullptr && !is_for_our_environment(*only))
       return note(rule.line, shown,
                   fmt::format("left out: it is for the environment {}; see --environment", only->word()));
-    const ImportedRule imported = import_rule(rule);
+    const ImportedRule imported = import_rule(name, rule);
     for (const std::string& problem : imported.problems) note(rule.line, shown, problem);
     if (imported.lines.empty()) return;
     if (!rules_.insert(name).second) return note(rule.line, shown, "left out: another rule has this name, see above");

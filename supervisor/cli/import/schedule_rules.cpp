@@ -63,18 +63,20 @@ void add_cron(const std::string& written, ImportedRule& into) {
   if (!zone.empty()) into.lines.push_back("tz = " + toml_string(zone));
 }
 
-// "15m", ["15m", {first_in: "1m"}] or seconds.
-void add_interval(const YamlValue& every, ImportedRule& into) {
+// "15m", ["15m", {first_in: "1m"}] or seconds, of `every` or `interval`.
+void add_interval(const std::string& kind, const YamlValue& every, ImportedRule& into) {
   const YamlValue& interval = every.kind == YamlValue::Kind::list && !every.list.empty() ? every.list[0] : every;
   const auto cron = cron_for_interval(interval.word());
   if (!cron) {
     into.problems.push_back(
-        fmt::format("every {} is no fraction of a minute, an hour or a day: write a cron rule", interval.word()));
+        fmt::format("{} {} is no fraction of a minute, an hour or a day: write a cron rule", kind, interval.word()));
     return;
   }
   into.lines.push_back("cron = " + toml_string(*cron));
   into.problems.push_back(
-      fmt::format("every {} counts from the full minute, hour or day here, not from the start", interval.word()));
+      fmt::format("{} {} counts from the full minute, hour or day here, not from the start of a "
+                  "process",
+                  kind, interval.word()));
 }
 
 void add_args(const YamlValue& args, ImportedRule& into) {
@@ -92,6 +94,9 @@ bool is_off(const YamlValue& rule) {
   const YamlValue *status = rule.find("status"), *enabled = rule.find("enabled");
   return (status != nullptr && status->word() == "disabled") || (enabled != nullptr && enabled->truth() == false);
 }
+
+// Whether it begins with a capital, as a class of Ruby does.
+bool may_name_class(const std::string& name) { return !name.empty() && ascii::is_upper(name.front()); }
 
 }  // namespace
 
@@ -147,26 +152,32 @@ std::optional<std::string> cron_for_interval(const std::string& interval) {
   return std::nullopt;
 }
 
-ImportedRule import_rule(const YamlValue& rule) {
+ImportedRule import_rule(const std::string& name_of_rule, const YamlValue& rule) {
   ImportedRule imported;
-  const YamlValue* job_class = rule.find("class");
-  if (job_class == nullptr) job_class = rule.find("klass");
-  const YamlValue *cron = rule.find("cron"), *every = rule.find("every");
-  if (job_class == nullptr || job_class->word().empty()) {
+  const YamlValue* named_class = rule.find("class");
+  if (named_class == nullptr) named_class = rule.find("klass");
+  const std::string job_class = named_class != nullptr         ? named_class->word()
+                                : may_name_class(name_of_rule) ? name_of_rule
+                                                               : "";
+  const YamlValue *cron = rule.find("cron"), *every = rule.find("every"), *interval = rule.find("interval");
+  if (job_class.empty()) {
     imported.problems.emplace_back("it names no class");
   } else if (cron != nullptr) {
     add_cron(cron->kind == YamlValue::Kind::list && !cron->list.empty() ? cron->list[0].word() : cron->word(),
              imported);
   } else if (every != nullptr) {
-    add_interval(*every, imported);
+    add_interval("every", *every, imported);
+  } else if (interval != nullptr) {
+    add_interval("interval", *interval, imported);
   } else {
-    imported.problems.emplace_back("it has neither cron nor every: enqueue such a job once, by `brood enqueue --in`");
+    imported.problems.emplace_back(
+        "it has no cron, every or interval: enqueue such a job once, by `brood enqueue --in`");
   }
   if (imported.lines.empty()) return imported;
-  imported.lines.push_back("class = " + toml_string(job_class->word()));
-  static const std::set<std::string> known{"class",   "klass",      "cron",   "every",    "status",
-                                           "enabled", "name",       "args",   "queue",    "description",
-                                           "retry",   "active_job", "source", "rails_env"};
+  imported.lines.push_back("class = " + toml_string(job_class));
+  static const std::set<std::string> known{"class",       "klass",   "cron",       "every",  "interval",
+                                           "status",      "enabled", "name",       "args",   "queue",
+                                           "description", "retry",   "active_job", "source", "rails_env"};
   for (const auto& [name, value] : rule.map) {
     if (name == "queue" && is_safe_name(value.word())) {
       imported.lines.push_back("queue = " + toml_string(value.word()));

@@ -14,8 +14,8 @@ struct ImportedRule {
   std::vector<std::string> problems = {};  // each a sentence
 };
 
-// Pure.
-ImportedRule import_rule(const YamlValue& rule);
+// A rule without a class is for the class of its name, as in sidekiq-scheduler.  Pure.
+ImportedRule import_rule(const std::string& name_of_rule, const YamlValue& rule);
 
 // The rule of cron(8) for "every 15m" of sidekiq-scheduler; nullopt if there is none.  Pure.
 std::optional<std::string> cron_for_interval(const std::string& interval);

@@ -90,6 +90,8 @@ BOOST_AUTO_TEST_CASE(queues_keep_their_order_and_their_weights) {
              "critical,3 default,1 low,2 mail,1");
   BOOST_TEST(queues_in(config_of("strict: true\nqueues: [[critical, 3], default]")) == "critical default");
   BOOST_TEST(queues_in(config_of("queues: [[a, 2], b, [a, 3]]")) == "a,5 b,1");
+  BOOST_TEST(queues_in(config_of(":queues:\n  critical: 3\n  default: 1\n")) == "critical,3 default,1");
+  BOOST_TEST(queues_in(config_of("capsules: {one: {concurrency: 1, queues: {a: 2, b: 1}}}"), 1) == "a,2 b,1");
   BOOST_TEST(notes_of(import("queues: ['a b', c]")).find("\"a b\" is no name of a queue") != std::string::npos);
 }
 
@@ -429,4 +431,22 @@ BOOST_AUTO_TEST_CASE(an_interval_recurs) {
   BOOST_TEST(notes.find("periodic.i: interval 15m counts from the full minute") != std::string::npos, notes);
   BOOST_TEST(notes.find("brood enqueue") == std::string::npos, notes);
   BOOST_TEST(notes.find("has no counterpart") == std::string::npos, notes);
+}
+
+BOOST_AUTO_TEST_CASE(a_map_is_an_environment_by_its_name_or_by_its_settings) {
+  const std::string notes = notes_of(import(R"(
+default_job_options: {retry: 3, queue: low}
+cron: {a: {cron: '* * * * *', class: A}}
+concurrency: {a: 1}
+mine: {a: 1}
+staging: {a: 1}
+uat: {queues: [a]}
+)"));
+  for (const char* note : {"sidekiq.yml:2 default_job_options: has no counterpart: give each class",
+                           "sidekiq.yml:3 cron: has no counterpart:", "sidekiq.yml:4 concurrency: is no number",
+                           "sidekiq.yml:5 mine: has no counterpart\n",
+                           "sidekiq.yml:6 staging: left out: this is for the environment staging; see --environment",
+                           "sidekiq.yml:7 uat: left out: this is for the environment uat; see --environment"})
+    BOOST_TEST(notes.find(note) != std::string::npos, note << " is not in\n" << notes);
+  BOOST_TEST(config_of(import("qa: {concurrency: 4}", std::nullopt, "qa")).capsules[0].concurrency == 4);
 }

@@ -41,9 +41,30 @@ const std::map<std::string, std::string>& remarks() {
       {"logger", "see [log]"},
       {"log_formatter", "see [log] format"},
       {"listened_queues_only", "every supervisor with the rule serves it: see enabled_on"},
+      {"default_job_options", "give each class its options, such as `retry`; see `max_retries` for all classes"},
+      {"cron", "the rules of sidekiq-cron stand in a file of their own: see --schedule"},
       {"rufus_scheduler_options", "it is for the Ruby scheduler"},
   };
   return all;
+}
+
+// Settings with a counterpart, and its name.
+const std::map<std::string, std::string> number_settings = {
+    {"concurrency", "concurrency"}, {"max_retries", "max_retries"}, {"dead_max_jobs", "dead_max_jobs"}};
+const std::map<std::string, std::string> seconds_settings = {{"timeout", "shutdown_timeout"},
+                                                             {"average_scheduled_poll_interval", "poll_interval"},
+                                                             {"dead_timeout_in_seconds", "dead_timeout"},
+                                                             {"max_iteration_runtime", "max_iteration_runtime"}};
+const std::map<std::string, std::string> text_settings = {{"environment", "environment"}, {"tag", "tag"}};
+
+// Settings that are translated part by part.
+const std::set<std::string> parted_settings = {"queues",   "dynamic",   "capsules", "limits",
+                                               "schedule", "scheduler", "redis"};
+
+bool is_setting(const std::string& name) {
+  static const std::set<std::string> others = {"labels", "strict", "verbose", "enabled"};
+  return number_settings.contains(name) || seconds_settings.contains(name) || text_settings.contains(name) ||
+         parted_settings.contains(name) || others.contains(name) || remarks().contains(name);
 }
 
 class Import {
@@ -100,24 +121,30 @@ class Import {
   // The settings for all environments, overridden by those of ours.
   Members settings_of(const YamlValue& root) {
     Members settings;
-    static const std::set<std::string> maps{"capsules",  "limits",  "process_limits", "schedule",
-                                            "scheduler", "dynamic", "redis"};
     for (const auto& [name, value] : root.map) {
-      if (value.kind != YamlValue::Kind::map || maps.contains(name)) {
+      if (!is_environment(name, value)) {
         settings.emplace_back(name, value);
       } else if (name != request_.environment) {
-        note(value.line, name,
-             fmt::format("left out: this is for the environment {}; see --environment", request_.environment));
+        note(value.line, name, fmt::format("left out: this is for the environment {}; see --environment", name));
       }
     }
     const YamlValue* own = root.find(request_.environment);
-    if (own == nullptr) return settings;
+    if (own == nullptr || !is_environment(request_.environment, *own)) return settings;
     for (const auto& [name, value] : own->map) {
       if (value.kind == YamlValue::Kind::none) continue;
       std::erase_if(settings, [&own_name = name](const auto& known) { return known.first == own_name; });
       settings.emplace_back(name, value);
     }
     return settings;
+  }
+
+  // Whether the settings in `value` are for the environment `name`: it has a usual name, or that of --environment, or
+  // holds settings that no gem has.
+  bool is_environment(const std::string& name, const YamlValue& value) const {
+    static const std::set<std::string> usual{"production", "staging", "development", "test"};
+    if (value.kind != YamlValue::Kind::map || is_setting(name)) return false;
+    return usual.contains(name) || name == request_.environment || value.find("concurrency") != nullptr ||
+           value.find("queues") != nullptr;
   }
 
   // sidekiq-scheduler: `enabled: false`, since version 5 below `scheduler`.
@@ -138,25 +165,16 @@ class Import {
   }
 
   void take(const std::string& name, const YamlValue& value) {
-    static const std::map<std::string, std::string> numbers = {
-        {"concurrency", "concurrency"}, {"max_retries", "max_retries"}, {"dead_max_jobs", "dead_max_jobs"}};
-    static const std::map<std::string, std::string> seconds = {{"timeout", "shutdown_timeout"},
-                                                               {"average_scheduled_poll_interval", "poll_interval"},
-                                                               {"dead_timeout_in_seconds", "dead_timeout"},
-                                                               {"max_iteration_runtime", "max_iteration_runtime"}};
-    static const std::map<std::string, std::string> texts = {{"environment", "environment"}, {"tag", "tag"}};
-    static const std::set<std::string> taken_by_part = {"queues",   "dynamic",   "capsules", "limits",
-                                                        "schedule", "scheduler", "redis"};
     if (name == "enabled") return;  // see switches_scheduler_off()
     if (value.kind == YamlValue::Kind::none) return;
-    if (value.holds_withheld() && !taken_by_part.contains(name)) return note_withheld(value.line, name);
-    if (const auto to = numbers.find(name); to != numbers.end()) {
+    if (value.holds_withheld() && !parted_settings.contains(name)) return note_withheld(value.line, name);
+    if (const auto to = number_settings.find(name); to != number_settings.end()) {
       take_number(name, to->second, value);
-    } else if (const auto to_seconds = seconds.find(name); to_seconds != seconds.end()) {
+    } else if (const auto to_seconds = seconds_settings.find(name); to_seconds != seconds_settings.end()) {
       const auto number = value.number();
       if (!number || *number < 0) return note(value.line, name, "is no number of seconds");
       add(root_, fmt::format("{} = \"{}s\"", to_seconds->second, *number), value);
-    } else if (const auto to_text = texts.find(name); to_text != texts.end() && !value.word().empty()) {
+    } else if (const auto to_text = text_settings.find(name); to_text != text_settings.end() && !value.word().empty()) {
       add(root_, fmt::format("{} = {}", to_text->second, toml_string(value.word())), value);
     } else if (name == "labels" && value.kind == YamlValue::Kind::list) {
       add(root_, "labels = " + toml_of(value).value_or("[]"), value);
@@ -205,8 +223,16 @@ class Import {
     long long weight = 0;  // 0: none given
   };
 
+  // A list of names, of pairs or of "name,weight"; one such; or a map of weights by names.
   std::vector<Queue> queues_of(const YamlValue& value) {
     std::vector<Queue> queues;
+    for (const auto& [name, weight] : value.map) {
+      if (weight.is_withheld)
+        note_withheld(weight.line, "queues");
+      else
+        add_queue({name, weight.number().value_or(0)}, weight.line, queues);
+    }
+    if (value.kind == YamlValue::Kind::map) return queues;
     for (const YamlValue& entry : value.kind == YamlValue::Kind::list ? value.list : std::vector{value}) {
       if (entry.holds_withheld()) {
         note_withheld(entry.line, "queues");
@@ -221,15 +247,19 @@ class Import {
         queue.weight = weight.number().value_or(0);
         queue.name.erase(comma);
       }
-      if (!is_safe_name(queue.name)) {
-        note(entry.line, "queues", fmt::format("{} is no name of a queue", toml_string(queue.name)));
-      } else if (std::ranges::any_of(queues, [&](const Queue& known) { return known.name == queue.name; })) {
-        std::ranges::find(queues, queue.name, &Queue::name)->weight += std::max(queue.weight, 1LL);
-      } else {
-        queues.push_back(queue);
-      }
+      add_queue(queue, entry.line, queues);
     }
     return queues;
+  }
+
+  void add_queue(const Queue& queue, int line, std::vector<Queue>& queues) {
+    const auto known = std::ranges::find(queues, queue.name, &Queue::name);
+    if (!is_safe_name(queue.name))
+      note(line, "queues", fmt::format("{} is no name of a queue", toml_string(queue.name)));
+    else if (known != queues.end())
+      known->weight += std::max(queue.weight, 1LL);
+    else
+      queues.push_back(queue);
   }
 
   static std::string toml_of_queues(const std::vector<Queue>& queues, bool is_strict,

@@ -8,6 +8,7 @@
 
 #include "shared/config/config_file.hpp"
 #include "shared/config/reading/load_config.hpp"
+#include "shared/periodic/zone.hpp"
 #include "supervisor/cli/import/import_sidekiq.hpp"
 #include "supervisor/cli/import/schedule_rules.hpp"
 #include "supervisor/cli/import/sidekiq_yaml.hpp"
@@ -449,4 +450,24 @@ uat: {queues: [a]}
                            "sidekiq.yml:7 uat: left out: this is for the environment uat; see --environment"})
     BOOST_TEST(notes.find(note) != std::string::npos, note << " is not in\n" << notes);
   BOOST_TEST(config_of(import("qa: {concurrency: 4}", std::nullopt, "qa")).capsules[0].concurrency == 4);
+}
+
+BOOST_AUTO_TEST_CASE(an_offset_becomes_the_name_of_a_zone) {
+  const Imported imported = import(R"(
+schedule:
+  east: {cron: "0 9 * * * +09:00", class: A}
+  west: {cron: "0 9 * * * -03:00", class: A}
+  none: {cron: "0 9 * * * +00:00", class: A}
+  half: {cron: "0 9 * * * +05:30", class: A}
+)");
+  const Config config = config_of(imported);
+  BOOST_TEST_REQUIRE(config.periodic.size() == 3U, imported.toml);
+  BOOST_TEST(config.periodic.at("east").zone == "Etc/GMT-9");
+  BOOST_TEST(config.periodic.at("west").zone == "Etc/GMT+3");
+  BOOST_TEST(config.periodic.at("none").zone == "UTC");
+  BOOST_TEST_REQUIRE(Zone::find("Etc/GMT-9").has_value());
+  BOOST_TEST((Zone::find("Etc/GMT-9")->around(std::chrono::sys_seconds(1'700'000'000s)).ahead == 9h));
+  BOOST_TEST(
+      notes_of(imported).find("sidekiq.yml:6 periodic.half: left out: cron \"0 9 * * * +05:30\" has an offset") !=
+      std::string::npos);
 }

@@ -41,6 +41,21 @@ bool mean_the_same(const CronRule& one, const CronRule& other) {
          other.nth_weekdays_from_end == 0;
 }
 
+// The name of the time zone, which brood needs, for an offset of whole hours such as "+09:00" or "-0300"; nullopt for
+// other offsets.  The sign of such a name is that of POSIX.
+std::optional<std::string> zone_for_offset(const std::string& offset) {
+  int hours = 0;
+  for (std::size_t i = 1; i < offset.size(); ++i) {
+    if (i < 3 && ascii::is_digit(offset[i]))
+      hours = 10 * hours + (offset[i] - '0');
+    else if (i < 3 || (offset[i] != '0' && offset[i] != ':'))
+      return std::nullopt;
+  }
+  const bool is_east = offset.front() == '+';
+  if (hours > (is_east ? 14 : 12)) return std::nullopt;
+  return hours == 0 ? "UTC" : fmt::format("Etc/GMT{}{}", is_east ? '-' : '+', hours);
+}
+
 void add_cron(const std::string& written, ImportedRule& into) {
   std::string text = written, zone;
   if (!cron_rule(text)) {
@@ -58,6 +73,16 @@ void add_cron(const std::string& written, ImportedRule& into) {
             ? fmt::format("cron {} means other days in cron(8), whose syntax brood reads", toml_string(written))
             : fmt::format("cron {} is no rule of cron(8), which brood reads", toml_string(written)));
     return;
+  }
+  if (zone.starts_with('+') || zone.starts_with('-')) {
+    const auto named = zone_for_offset(zone);
+    if (!named) {
+      into.problems.push_back(
+          fmt::format("left out: cron {} has an offset for its time zone: write a rule with `tz`, the name of a zone",
+                      toml_string(written)));
+      return;
+    }
+    zone = *named;
   }
   into.lines.push_back("cron = " + toml_string(text));
   if (!zone.empty()) into.lines.push_back("tz = " + toml_string(zone));

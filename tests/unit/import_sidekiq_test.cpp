@@ -471,3 +471,15 @@ schedule:
       notes_of(imported).find("sidekiq.yml:6 periodic.half: left out: cron \"0 9 * * * +05:30\" has an offset") !=
       std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(numbers_are_read_as_ruby_reads_them) {
+  const Imported imported = import(
+      "dead_timeout_in_seconds: 15_552_000\naverage_scheduled_poll_interval: 0.5\nconcurrency: 1_0\n"
+      "schedule: {a: {cron: '0 3 * * *', class: A, args: [1_000, '1_000', 1__0, 2.5, _1]}}\n");
+  const Config config = config_of(imported);
+  BOOST_TEST((config.poll_interval == 500ms));
+  BOOST_TEST((config.dead_timeout == std::chrono::seconds(15'552'000)));
+  BOOST_TEST(config.capsules[0].concurrency == 10);
+  BOOST_TEST(config.periodic.at("a").args == R"([1000,"1_000","1__0",2.5,"_1"])");
+  BOOST_TEST(notes_of(import("timeout: -1")).find("timeout: is no number of seconds") != std::string::npos);
+}

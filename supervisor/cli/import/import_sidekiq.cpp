@@ -171,8 +171,8 @@ class Import {
     if (const auto to = number_settings.find(name); to != number_settings.end()) {
       take_number(name, to->second, value);
     } else if (const auto to_seconds = seconds_settings.find(name); to_seconds != seconds_settings.end()) {
-      const auto number = value.number();
-      if (!number || *number < 0) return note(value.line, name, "is no number of seconds");
+      const auto number = value.decimal();
+      if (!number) return note(value.line, name, "is no number of seconds");
       add(root_, fmt::format("{} = \"{}s\"", to_seconds->second, *number), value);
     } else if (const auto to_text = text_settings.find(name); to_text != text_settings.end() && !value.word().empty()) {
       add(root_, fmt::format("{} = {}", to_text->second, toml_string(value.word())), value);

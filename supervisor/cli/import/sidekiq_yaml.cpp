@@ -168,6 +168,17 @@ void evaluate(ErbTag& tag, const std::function<std::optional<std::string>(const 
   tag.is_withheld = tag.value && may_be_secret(tag.variable, *tag.value);
 }
 
+// 15_552_000 without what divides its digits, as Ruby reads it.
+std::string undivided(const std::string& text) {
+  std::string digits;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool divides =
+        text[i] == '_' && i > 0 && ascii::is_digit(text[i - 1]) && i + 1 < text.size() && ascii::is_digit(text[i + 1]);
+    if (!divides) digits += text[i];
+  }
+  return digits;
+}
+
 // Whether it is a JSON number, which YAML reads as a number too.
 bool is_plain_number(std::string_view text) {
   if (text.starts_with('-')) text.remove_prefix(1);
@@ -222,11 +233,18 @@ const YamlValue* YamlValue::find(const std::string& name) const {
 }
 
 std::optional<long long> YamlValue::number() const {
+  const std::string digits = undivided(text);
   long long value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read_to, error] = std::from_chars(text.data(), end, value);
-  if (kind != Kind::text || text.empty() || error != std::errc() || read_to != end) return std::nullopt;
+  const char* const end = digits.data() + digits.size();
+  const auto [read_to, error] = std::from_chars(digits.data(), end, value);
+  if (kind != Kind::text || digits.empty() || error != std::errc() || read_to != end) return std::nullopt;
   return value;
+}
+
+std::optional<std::string> YamlValue::decimal() const {
+  std::string digits = undivided(text);
+  if (kind != Kind::text || !is_plain_number(digits) || digits.starts_with('-')) return std::nullopt;
+  return digits;
 }
 
 std::optional<bool> YamlValue::truth() const {
@@ -290,7 +308,7 @@ std::string json_of(const YamlValue& value) {
     case YamlValue::Kind::none:
       return "null";
     case YamlValue::Kind::text: {
-      if (!value.is_quoted && is_plain_number(value.text)) return value.text;
+      if (!value.is_quoted && is_plain_number(undivided(value.text))) return undivided(value.text);
       if (const auto truth = value.truth()) return *truth ? "true" : "false";
       if (!value.is_quoted && (value.text.empty() || value.text == "~" || value.text == "null")) return "null";
       return json_string(value.word());

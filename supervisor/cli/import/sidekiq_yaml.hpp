@@ -23,8 +23,10 @@ struct YamlValue {
   // The text of a scalar without the colon of a symbol; empty for other values.
   std::string word() const;
   const YamlValue* find(const std::string& name) const;  // nullptr if there is no such member, or this is no map
-  // Its value as a whole number; nullopt for other values.
+  // Its value as a whole number, also one such as 15_552_000; nullopt for other values.
   std::optional<long long> number() const;
+  // Its value as a number that may have a fraction, in digits; nullopt for other values and negative ones.
+  std::optional<std::string> decimal() const;
   // `true`, `yes` or `on`, and their opposites; nullopt for other values.
   std::optional<bool> truth() const;
   // Whether the scalar, or one in the list or map, is withheld.

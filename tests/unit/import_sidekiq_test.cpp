@@ -274,13 +274,16 @@ dynamic: {exclude: [<%= ENV['API_TOKEN'] %>]}
 }
 
 BOOST_AUTO_TEST_CASE(a_secret_is_known_by_the_name_of_its_variable_or_by_its_look) {
-  for (const auto& [name, value] : {std::pair("REDIS_URL", "x"), std::pair("API_KEY", "5"), std::pair("DbPassword", ""),
-                                    std::pair("X", "redis://cache"), std::pair("X", "a@b"), std::pair("X", "a=b"),
-                                    std::pair("X", "9f86d081884c7d659a2feaa0c55ad015")})
+  for (const auto& [name, value] :
+       {std::pair("REDIS_URL", "x"), std::pair("API_KEY", "5"), std::pair("DbPassword", ""), std::pair("DBPW", "x"),
+        std::pair("PW_OF_DB", "x"), std::pair("X", "correct horse battery"), std::pair("X", "1234 5678"),
+        std::pair("X", "correct-horse-battery-staple"), std::pair("X", "redis://cache"), std::pair("X", "a@b"),
+        std::pair("X", "a=b"), std::pair("X", "9f86d081884c7d659a2feaa0c55ad015")})
     BOOST_TEST(may_be_secret(name, value), name << "=" << value);
   for (const auto& [name, value] :
        {std::pair("THREADS", "25"), std::pair("QUEUE", "mail_high"), std::pair("HOST", "worker-17.example.org"),
-        std::pair("CRON", "*/5 3 * * 1"), std::pair("ZONE", "Europe/Berlin"), std::pair("FLAG", "true")})
+        std::pair("CRON", "*/5 3 * * 1"), std::pair("HTTPWORKERS", "4"), std::pair("ZONE", "Europe/Berlin"),
+        std::pair("FLAG", "true")})
     BOOST_TEST(!may_be_secret(name, value), name << "=" << value);
 }
 

@@ -23,7 +23,7 @@ constexpr int deepest = 50;
 // Stands in the YAML text for a withheld value.  It is a character of Unicode's private use area.
 constexpr std::string_view withheld = "\xEE\x80\x80";
 
-constexpr std::size_t longest_plain_word = 64, longest_random_word = 16;
+constexpr std::size_t longest_plain_word = 24, longest_random_word = 16;
 
 [[noreturn]] void refuse(const std::string& path, int line, const std::string& why) {
   setting::Place{fmt::format("{}:{}", path, line)}.refuse(why);
@@ -189,6 +189,14 @@ bool is_plain_number(std::string_view text) {
          (point == text.size() || !part.empty());
 }
 
+// Whether it looks like "*/5 3 * * 1".
+bool may_be_cron(std::string_view text) {
+  const auto is_part = [](char c) {
+    return ascii::is_digit(c) || std::string_view("*/,- ").find(c) != std::string_view::npos;
+  };
+  return text.find('*') != text.npos && std::ranges::all_of(text, is_part);
+}
+
 // Replaces the ERB tags by their values, without changing line numbers.
 std::string without_erb(const std::string& text, std::vector<ErbTag>& tags,
                         const std::function<std::optional<std::string>(const std::string&)>& environment) {
@@ -271,12 +279,14 @@ int YamlValue::last_line() const {
 bool may_be_secret(std::string_view variable, std::string_view value) {
   std::string name(variable);
   std::ranges::transform(name, name.begin(), ascii::lower);
+  if (name.ends_with("pw") || name.find("pw_") != name.npos) return true;
   for (const std::string_view word : {"pass", "pwd", "secret", "token", "key", "credential", "auth", "private", "salt",
                                       "cert", "dsn", "url", "uri"}) {
     if (name.find(word) != name.npos) return true;
   }
+  if (may_be_cron(value)) return false;
   const auto is_plain = [](char c) {
-    return ascii::is_letter_or_digit(c) || std::string_view("_-.:/* ").find(c) != std::string_view::npos;
+    return ascii::is_letter_or_digit(c) || std::string_view("_-.:/*").find(c) != std::string_view::npos;
   };
   if (!std::ranges::all_of(value, is_plain) || value.size() > longest_plain_word || value.find("//") != value.npos)
     return true;

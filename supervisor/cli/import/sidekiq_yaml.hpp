@@ -50,7 +50,7 @@ struct SidekiqYaml {
 };
 
 // Whether the value of an environment variable must not be written into a file: the variable has a name such as API_KEY
-// or REDIS_URL, or the value is neither a plain number nor a truth value nor a short word.
+// or REDIS_URL, or the value is neither a number nor a cron rule nor a short word, which has no spaces.
 bool may_be_secret(std::string_view variable, std::string_view value);
 
 // Reads the text of a file.  Sidekiq evaluates ERB before it reads YAML.  This evaluates only `ENV["NAME"]`,

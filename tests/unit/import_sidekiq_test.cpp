@@ -486,3 +486,42 @@ BOOST_AUTO_TEST_CASE(numbers_are_read_as_ruby_reads_them) {
   BOOST_TEST(config.periodic.at("a").args == R"([1000,"1_000","1__0",2.5,"_1"])");
   BOOST_TEST(notes_of(import("timeout: -1")).find("timeout: is no number of seconds") != std::string::npos);
 }
+
+BOOST_AUTO_TEST_CASE(limits_within_a_line_become_caps_or_remarks) {
+  const std::string ruby = R"(
+module Jobs
+  class OneLine; sidekiq_throttle concurrency: { limit: 6 }; end
+  class Next; include Sidekiq::Job; sidekiq_throttle(concurrency: { limit: 5 }) end # sidekiq_throttle
+end
+module A; class B; sidekiq_throttle concurrency: { limit: 4 }; end; end
+K = Class.new { include Sidekiq::Job; sidekiq_throttle concurrency: { limit: 3 } }
+L = Class.new(Base) do
+  sidekiq_throttle concurrency: { limit: 2 }
+end
+Jobs::M = Class.new do sidekiq_throttle(concurrency: { limit: 1 }) end
+class C; def perform; end; sidekiq_throttle concurrency: { limit: 1 }; end
+module Concern
+  def self.included(base) base.sidekiq_throttle concurrency: { limit: 1 } end
+  def self.sidekiq_throttle(x) = nil
+end
+class D
+  klass.sidekiq_throttle concurrency: { limit: 1 }
+end
+after_initialize { Sidekiq::Throttled::Registry.add(:api, concurrency: { limit: 7 }) }
+class E; sidekiq_throttle_as :api; end
+)";
+  const Imported imported =
+      import_sidekiq({.config = {"sidekiq.yml", ""}, .ruby = {{"jobs.rb", ruby}}, .variable = variable});
+  const Config config = config_of(imported);
+  std::map<std::string, std::int64_t> caps;
+  for (const CapSettings& cap : config.capsules[0].caps) caps[cap.classes.at(0)] = cap.most;
+  const std::map<std::string, std::int64_t> expected = {
+      {"Jobs::OneLine", 6}, {"Jobs::Next", 5}, {"A::B", 4}, {"K", 3}, {"L", 2}, {"Jobs::M", 1}, {"E", 7}};
+  BOOST_TEST((caps == expected), imported.toml);
+  const std::string notes = notes_of(imported);
+  for (const char* note : {"jobs.rb:12 sidekiq_throttle: left out: write it on a line of its own",
+                           "jobs.rb:14 sidekiq_throttle: cannot be read without Ruby",
+                           "jobs.rb:18 sidekiq_throttle: cannot be read without Ruby"})
+    BOOST_TEST(notes.find(note) != std::string::npos, note << " is not in\n" << notes);
+  BOOST_TEST(notes.find("jobs.rb:15") == std::string::npos, notes);
+}

@@ -85,6 +85,7 @@ std::string arguments_at(std::string_view text, std::size_t from) {
     const char c = code.here();
     if (!code.in_string()) {
       if (has_brackets && code.depth() == 1 && c == ')') break;
+      if (!has_brackets && code.depth() == 0 && (c == ';' || c == '}')) break;
       const std::string_view before = trimmed(found);
       if (!has_brackets && c == '\n' && code.depth() == 0 && !before.ends_with(',') && !before.ends_with('\\')) break;
     }
@@ -212,29 +213,74 @@ class Scan {
   void read_line(std::string_view text, std::size_t begin, std::string_view line) {
     const std::size_t indentation = line.find_first_not_of(" \t\r");
     if (indentation == line.npos) return;
-    const std::string_view code = line.substr(indentation);
-    if (code.starts_with('#')) return;
     while (!enclosing_.empty() && enclosing_.back().indentation >= indentation) enclosing_.pop_back();
-    for (const std::string_view word : {"class ", "module "}) {
-      if (!code.starts_with(word)) continue;
-      const std::string_view rest = trimmed(code.substr(word.size()));
-      const auto end = std::ranges::find_if_not(rest, [](char c) { return is_word(c) || c == ':'; });
-      const std::string name(rest.begin(), end);
-      if (!name.empty()) enclosing_.push_back({indentation, name});
-      return;
+    bool has_ended = false;  // a class, or something else
+    for (const std::size_t at : statements_in(line)) {
+      const std::string_view code = line.substr(at);
+      if (const std::string name = class_opened_by(code); !name.empty())
+        enclosing_.push_back({indentation, name});
+      else if (is_call(code, "end"))
+        has_ended = true;
+      else if (has_ended && code.starts_with("sidekiq_throttle"))
+        note(place(), "sidekiq_throttle", "left out: write it on a line of its own");
+      else
+        read_statement(text, begin + at, code);
     }
-    const auto is_call = [&](std::string_view name) {
-      return code.starts_with(name) &&
-             (code.size() == name.size() || (!is_word(code[name.size()]) && code[name.size()] != ':'));
+    const std::string_view code = without_comment(line).substr(indentation);
+    if (constexpr std::string_view add = "Throttled::Registry.add"; code.find(add) != code.npos)
+      take_shared(arguments_at(text, begin + indentation + code.find(add) + add.size()));
+    if (code.find(".sidekiq_throttle") != code.npos && !code.starts_with("def self.sidekiq"))
+      note(place(), "sidekiq_throttle", "cannot be read without Ruby: it is a call of another object");
+  }
+
+  static std::string_view without_comment(std::string_view line) {
+    RubyText code(line);
+    while (!code.at_end() && !code.begins_comment()) code.step();
+    return line.substr(0, code.at());
+  }
+
+  // Where a statement may begin: at the line's first character, behind `;`, and where a block begins.
+  static std::vector<std::size_t> statements_in(std::string_view line) {
+    std::vector<std::size_t> found;
+    bool is_begin = true;
+    for (RubyText code(without_comment(line)); !code.at_end(); code.step()) {
+      const char c = code.here();
+      if (c == ' ' || c == '\t' || c == '\r') {
+        is_begin |= line.substr(0, code.at()).ends_with(" do");
+        continue;
+      }
+      if (is_begin) found.push_back(code.at());
+      is_begin = !code.in_string() && (c == ';' || c == '{' || c == '|');
+    }
+    return found;
+  }
+
+  // The name in `class Name`, `module Name` and `Name = Class.new`; empty for other code.
+  static std::string class_opened_by(std::string_view code) {
+    const auto name_in = [](std::string_view rest) {
+      return std::string(rest.begin(), std::ranges::find_if_not(rest, [](char c) { return is_word(c) || c == ':'; }));
     };
-    const std::size_t at = begin + indentation;
-    if (is_call("sidekiq_throttle"))
-      take_own(arguments_at(text, at + std::string_view("sidekiq_throttle").size()));
-    else if (is_call("sidekiq_throttle_as"))
-      uses_.push_back(
-          {symbol_in(arguments_at(text, at + std::string_view("sidekiq_throttle_as").size())), job_class(), place()});
-    else if (constexpr std::string_view add = "Throttled::Registry.add"; code.find(add) != code.npos)
-      take_shared(arguments_at(text, at + code.find(add) + add.size()));
+    for (const std::string_view word : {"class ", "module "}) {
+      if (code.starts_with(word)) return name_in(trimmed(code.substr(word.size())));
+    }
+    const std::string name = ascii::is_upper(code.front()) ? name_in(code) : "";
+    std::string_view rest = trimmed(code.substr(name.size()));
+    if (name.empty() || !rest.starts_with('=')) return "";
+    rest = trimmed(rest.substr(1));
+    return rest.starts_with("Class.new") || rest.starts_with("Module.new") ? name : "";
+  }
+
+  static bool is_call(std::string_view code, std::string_view name) {
+    return code.starts_with(name) &&
+           (code.size() == name.size() || (!is_word(code[name.size()]) && code[name.size()] != ':'));
+  }
+
+  void read_statement(std::string_view text, std::size_t at, std::string_view code) {
+    constexpr std::string_view own = "sidekiq_throttle", as = "sidekiq_throttle_as";
+    if (is_call(code, own))
+      take_own(arguments_at(text, at + own.size()));
+    else if (is_call(code, as))
+      uses_.push_back({symbol_in(arguments_at(text, at + as.size())), job_class(), place()});
   }
 
   std::string place() const { return fmt::format("{}:{}", path_, line_); }

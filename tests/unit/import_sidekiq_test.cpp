@@ -525,3 +525,20 @@ class E; sidekiq_throttle_as :api; end
     BOOST_TEST(notes.find(note) != std::string::npos, note << " is not in\n" << notes);
   BOOST_TEST(notes.find("jobs.rb:15") == std::string::npos, notes);
 }
+
+BOOST_AUTO_TEST_CASE(a_number_where_a_map_belongs_is_a_remark) {
+  const Imported imported = import("capsules: {bad: 5}\nlimits: 5\nscheduler: 5\nschedule: x\n");
+  BOOST_TEST(imported.toml.find("\n[") == std::string::npos, imported.toml);
+  const std::string notes = notes_of(imported);
+  for (const char* note :
+       {"sidekiq.yml:1 capsules.bad: left out: is no map of settings",
+        "sidekiq.yml:2 limits: left out: is no map of settings", "sidekiq.yml:3 scheduler: left out: is no map",
+        "sidekiq.yml:4 schedule: left out: is no map"})
+    BOOST_TEST(notes.find(note) != std::string::npos, note << " is not in\n" << notes);
+  BOOST_TEST(notes_of(import("capsules: 5")).find("capsules: left out: is no map") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_hint_for_standard_input_names_a_file) {
+  const ImportRequest request{.config = {std::string(standard_input), "timeout: <%= 1 + 1 %>"}, .variable = variable};
+  BOOST_TEST(notes_of(import_sidekiq(request)).find("pipe the output of `erb FILE`") != std::string::npos);
+}

@@ -113,7 +113,7 @@ class Import {
                          log::printable(tag.variable));
     if (!tag.value)
       return fmt::format("`{}` cannot be evaluated without Ruby: pipe the output of `erb {}` to `brood import -`", code,
-                         path);
+                         path == standard_input ? "FILE" : path);
     return fmt::format("`{}` is {} here; brood.toml reads no environment, so set it there", code,
                        tag.is_of_environment ? "taken from the environment" : *tag.value);
   }
@@ -187,6 +187,8 @@ class Import {
       take_dynamic(value);
     } else if (name == "verbose") {
       if (value.truth() == true) add(section("log"), "level = \"debug\"", value);
+    } else if (parted_settings.contains(name) && name != "redis" && value.kind == YamlValue::Kind::text) {
+      note(value.line, name, "left out: is no map of settings");
     } else if (name == "capsules") {
       for (const auto& [capsule, settings] : value.map) take_capsule(capsule, settings);
     } else if (name == "limits" && value.kind == YamlValue::Kind::map) {
@@ -298,6 +300,8 @@ class Import {
 
   void take_capsule(const std::string& name, const YamlValue& settings) {
     if (!is_safe_name(name)) return note(settings.line, "capsules." + name, "is no name of a capsule");
+    if (settings.kind != YamlValue::Kind::map)
+      return note(settings.line, "capsules." + name, "left out: is no map of settings");
     std::vector<std::string>& lines = section("capsules." + key(name));
     for (const auto& [setting, value] : settings.map) {
       if (setting == "concurrency" && value.is_withheld)

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace brood {
@@ -11,6 +12,8 @@ namespace brood {
 struct SidekiqFile {
   std::string path, text;
 };
+
+inline constexpr std::string_view standard_input = "standard input";  // as the path of a file
 
 // A setting of Sidekiq's files without a counterpart in brood.toml, or with another meaning there.
 struct ImportNote {

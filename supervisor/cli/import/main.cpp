@@ -65,8 +65,9 @@ SidekiqFile read(const std::string& path) {
   constexpr std::size_t largest = 1 << 20;
   std::string text;
   for (std::istreambuf_iterator<char> next(std::cin), end; next != end && text.size() <= largest; ++next) text += *next;
-  if (text.size() > largest) setting::Place{"standard input"}.refuse("is larger than 1 MB");
-  return {"standard input", text};
+  const std::string name(standard_input);
+  if (text.size() > largest) setting::Place{name}.refuse("is larger than 1 MB");
+  return {name, text};
 }
 
 std::optional<SidekiqFile> read_schedule(const ImportOptions& options) {

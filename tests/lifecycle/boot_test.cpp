@@ -5,6 +5,7 @@
 #include <sys/un.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <thread>
 
@@ -171,7 +172,9 @@ BOOST_AUTO_TEST_CASE(a_check_of_what_can_run_says_so_and_starts_nothing) {
   BOOST_TEST(result.status == 0, result.errors);
   BOOST_TEST(holds(result.output, "5 workers in 2 capsules"), result.output);
   BOOST_TEST(holds(result.output, "Greet"), result.output);
-  BOOST_TEST(holds(result.output, "everything can run"), result.output);
+  BOOST_TEST(holds(result.output, "warning: it does not answer now"), result.output);
+  BOOST_TEST(holds(result.output, "brood can run, except as in the warnings"), result.output);
+  BOOST_TEST(!holds(result.output, "everything can run"), result.output);
   BOOST_TEST(result.errors == "");
   BOOST_TEST(!std::filesystem::exists(directory / "run"));
 }
@@ -246,6 +249,7 @@ BOOST_AUTO_TEST_CASE(a_check_without_any_library_says_that_no_job_can_run) {
 }
 
 BOOST_AUTO_TEST_CASE(a_check_takes_names_that_stand_for_something) {
+  RedisServer redis;
   const TemporaryDirectory directory;
   const std::string config = directory.write(
       "brood.toml",
@@ -253,11 +257,21 @@ BOOST_AUTO_TEST_CASE(a_check_takes_names_that_stand_for_something) {
       "queue = \"other\"\n[classes.Greet.sandbox]\nnetwork = false\n[classes.Ruby]\nshow_args = \"none\"\n"
       "[limits.l]\nclasses = [\"Greet\"]\nqueues = [\"other\"]\nconcurrent = 1\n[log]\nfile = \"" +
           (directory / "brood.log") + "\"\n");
-  const CommandResult result =
-      run_brood({"run", "--check", "-C", config, "-r", examples, "--redis", "unix://" + (directory / "no.sock")});
+  const CommandResult result = run_brood({"run", "--check", "-C", config, "-r", examples, "--redis", redis.url()});
   BOOST_TEST(result.status == 0, result.output << result.errors);
   BOOST_TEST(holds(result.output, "everything can run"), result.output);
   BOOST_TEST(!std::filesystem::exists(directory / "brood.log"));
+}
+
+BOOST_AUTO_TEST_CASE(a_check_that_finds_another_process_at_a_queue_does_not_say_that_everything_can_run) {
+  RedisServer redis;
+  redis.command({"SADD", "processes", "host:1:aa"});
+  redis.command({"HSET", "host:1:aa", "info", R"({"hostname":"host","pid":1,"queues":["default"]})", "beat",
+                 std::to_string(std::time(nullptr)), "busy", "0"});
+  const CommandResult result = run_brood({"run", "--check", "-r", examples, "--redis", redis.url()});
+  BOOST_TEST(result.status == 0, result.output << result.errors);
+  BOOST_TEST(holds(result.output, "\nwarning: "), result.output);
+  BOOST_TEST(!holds(result.output, "everything can run"), result.output);
 }
 
 BOOST_AUTO_TEST_CASE(a_sandbox_of_a_class_that_is_not_there_lets_no_worker_start) {

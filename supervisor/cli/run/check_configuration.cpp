@@ -31,16 +31,17 @@ void show_workers(const Config& config) {
   }
 }
 
-void warn_of_missing_shield(const Config& config) {
+void warn_of_missing_shield(const Config& config, const CheckWarnings& warnings) {
   if (const std::string lack = missing_shield(config); !lack.empty())
-    std::cout << "warning: " << lack << ": jobs can signal their supervisor" << std::endl;
+    warnings.print(lack + ": jobs can signal their supervisor");
 }
 
 // The status of the worst shard.
-int check_shards(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted) {
+int check_shards(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted,
+                 const CheckWarnings& warnings) {
   int worst = EX_OK;
   bool one_is_fine = false;
-  RedisCheck redis(config);
+  RedisCheck redis(config, warnings);
   for (const RedisAddress& shard : shards) {
     const int status = redis.check(shard);
     one_is_fine |= status == EX_OK;
@@ -52,28 +53,27 @@ int check_shards(const Config& config, const std::vector<RedisAddress>& shards, 
 }  // namespace
 
 int check_configuration(const Config& config, const std::vector<RedisAddress>& shards, Wanted wanted, bool startup) {
+  const CheckWarnings warnings;
   show_workers(config);
   show_periodic_jobs(config.periodic);
-  const int redis_status = check_shards(config, shards, wanted);
-  bool has_warnings = false;
-  int status = check_libraries(config, has_warnings);
+  const int redis_status = check_shards(config, shards, wanted, warnings);
+  int status = check_libraries(config, warnings);
   const auto note = [&](const Findings& found) {
-    has_warnings |= !found.warnings.empty();
-    if (const int said = say(found); status == EX_OK) status = said;
+    if (const int said = say(found, warnings); status == EX_OK) status = said;
   };
   note({.refusals = {}, .warnings = config.warnings});
   note(unknown_places(config));
   if (startup && status == EX_OK) status = check_startup(config);
   note(check_sandboxes(config));
   note(check_page(config));
-  warn_of_missing_shield(config);
-  if (config.require.empty() && config.commands.empty())
-    std::cout << "warning: no job library, so every job fails as an unknown class" << std::endl;
+  warn_of_missing_shield(config, warnings);
+  const bool has_no_job = config.require.empty() && config.commands.empty();
+  if (has_no_job) warnings.print("no job library, so every job fails as an unknown class");
   if (status == EX_OK) status = redis_status;
   if (status == EX_OK)
-    std::cout << (config.require.empty() && config.commands.empty() ? "brood can start, and no job can run"
-                  : has_warnings                                    ? "brood can run, except as in the warnings"
-                                                                    : "everything can run")
+    std::cout << (has_no_job       ? "brood can start, and no job can run"
+                  : warnings.any() ? "brood can run, except as in the warnings"
+                                   : "everything can run")
               << std::endl;
   return status;
 }

@@ -92,15 +92,14 @@ int try_in_child(const std::string& what, const Config& config, int status_of_cr
 
 }  // namespace
 
-int say(const Findings& found) {
-  for (const std::string& warning : found.warnings) std::cout << "warning: " << log::printable(warning) << std::endl;
+int say(const Findings& found, const CheckWarnings& warnings) {
+  for (const std::string& warning : found.warnings) warnings.print(warning);
   for (const std::string& refusal : found.refusals) say(refusal, EX_CONFIG);
   return found.refusals.empty() ? EX_OK : EX_CONFIG;
 }
 
-int check_libraries(const Config& config, bool& has_warnings) {
-  const SharedCount warnings;
-  const int status = try_in_child("loading the libraries", config, EX_CONFIG, [&] {
+int check_libraries(const Config& config, const CheckWarnings& warnings) {
+  return try_in_child("loading the libraries", config, EX_CONFIG, [&] {
     set_environment_of_jobs(config);
     JobRegistry registry;
     registry.load(config);
@@ -114,12 +113,8 @@ int check_libraries(const Config& config, bool& has_warnings) {
     };
     const PeriodicJobSettings registered = read_registered_periodic(registry.periodic_jobs(), refuse);
     show_periodic_jobs(registered);
-    const Findings found = unknown_jobs(config, registry, registered);
-    warnings.value().store(found.warnings.size());
-    return say(found);
+    return say(unknown_jobs(config, registry, registered), warnings);
   });
-  has_warnings |= warnings.value().load() != 0;
-  return status;
 }
 
 int check_startup(const Config& config) {

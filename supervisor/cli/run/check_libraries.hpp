@@ -4,20 +4,20 @@
 #include <vector>
 
 #include "shared/config/config.hpp"
+#include "supervisor/cli/run/check_warnings.hpp"
 #include "supervisor/cli/run/findings.hpp"
 
 namespace brood {
 
 // Prints the findings of a part of the check.  Returns an exit status.
-int say(const Findings& found);
+int say(const Findings& found, const CheckWarnings& warnings);
 
 // Checks whether the code of jobs can be used.  The supervisor's process loads no job library, not even to check it:
 // all of this runs in a child.
 
 // Prints the classes of the libraries and the programs, or why they cannot be loaded, and the names of jobs and queues
-// in the configuration that stand for nothing: see check_names.hpp.  Sets `has_warnings` if names may stand for
-// nothing.  Returns an exit status.
-int check_libraries(const Config& config, bool& has_warnings);
+// in the configuration that stand for nothing: see check_names.hpp.  Returns an exit status.
+int check_libraries(const Config& config, const CheckWarnings& warnings);
 
 // Starts a child for each capsule, in the way its first worker would start; the child then ends.  Prints the findings
 // and returns an exit status.

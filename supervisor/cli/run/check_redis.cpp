@@ -38,11 +38,13 @@ void add_cluster(Connection& connection, RedisFitness& fitness) {
          "cluster-replica-validity-factor and cluster-require-full-coverage");
 }
 
-// Shows Ruby processes that fetch from our queues too.
-void show_rivals(const Config& config, Connection& connection) {
+// Ruby processes that fetch from our queues too, a sentence each.
+std::vector<std::string> rivals_of(const Config& config, Connection& connection) {
+  std::vector<std::string> rivals;
   const auto ask = [&](const std::vector<Command>& commands) { return connection.pipeline(commands); };
   for (const QueueRivalry& rivalry : queue_rivalries(config.capsules, ruby_processes(ask)))
-    std::cout << "\nwarning: " << describe(rivalry);
+    rivals.push_back(describe(rivalry));
+  return rivals;
 }
 
 }  // namespace
@@ -52,6 +54,7 @@ int RedisCheck::check(const RedisAddress& shard) {
   std::cout << "redis" << which << ": " << (uses_embedded_redis(config_.redis) ? "embedded, " : "")
             << log::printable(shard.without_password());
   std::string why_refused;
+  rivals_.clear();
   try {
     const std::string unfit = ask(shard);
     if (!unfit.empty()) {
@@ -63,11 +66,12 @@ int RedisCheck::check(const RedisAddress& shard) {
     if (lost.why == Loss::login_refused || lost.why == Loss::hung_up || lost.why == Loss::host_unknown)
       why_refused = lost.what();
     else if (!uses_embedded_redis(config_.redis))
-      std::cout << "; warning: it does not answer now: " << log::printable(lost.what());
+      warnings_.append(std::string("it does not answer now: ") + lost.what());
   } catch (const UnexpectedReply& refused) {
-    std::cout << "; warning: " << log::printable(refused.what());
+    warnings_.append(refused.what());
   }
   std::cout << std::endl;
+  for (const std::string& rival : rivals_) warnings_.print(rival);
   if (why_refused.empty()) return EX_OK;
   std::cerr << "brood: Redis" << which << " cannot be used: " << log::printable(why_refused) << std::endl;
   return EX_TEMPFAIL;
@@ -92,11 +96,11 @@ std::string RedisCheck::ask(const RedisAddress& shard) {
   if (fitness.refusal.empty()) fitness.refusal = why_not_beside(data, seen_);
   seen_.push_back(data);
   if (!fitness.server.empty()) std::cout << ", version " << log::printable(fitness.server);
-  if (!info.is_string()) std::cout << "; warning: " << log::printable(info.error());
-  if (!fitness.warning.empty()) std::cout << "; warning: " << fitness.warning;
+  if (!info.is_string()) warnings_.append(std::string(info.error()));
+  if (!fitness.warning.empty()) warnings_.append(fitness.warning);
   if (!fitness.refusal.empty()) return fitness.refusal;
-  if (!fitness.not_now.empty()) std::cout << "; warning: " << fitness.not_now << ", and it is waited for";
-  show_rivals(config_, connection);
+  if (!fitness.not_now.empty()) warnings_.append(fitness.not_now + ", and it is waited for");
+  rivals_ = rivals_of(config_, connection);
   return "";
 }
 

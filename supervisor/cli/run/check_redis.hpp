@@ -5,6 +5,7 @@
 
 #include "shared/config/config.hpp"
 #include "shared/redis/address.hpp"
+#include "supervisor/cli/run/check_warnings.hpp"
 #include "supervisor/redis/redis_requirements.hpp"
 
 namespace brood {
@@ -12,7 +13,7 @@ namespace brood {
 // Checks brood's requirements in one shard after the other, and prints the findings.
 class RedisCheck {
  public:
-  explicit RedisCheck(const Config& config) : config_(config) {}
+  RedisCheck(const Config& config, const CheckWarnings& warnings) : config_(config), warnings_(warnings) {}
 
   // Returns the exit status that `brood run` would have: an error if the Redis refuses us, can never be used or has the
   // data of an earlier shard.  A Redis that is away is no error: a machine may be set up before its Redis, and `run`
@@ -23,7 +24,9 @@ class RedisCheck {
   std::string ask(const RedisAddress& shard);
 
   const Config& config_;
-  std::vector<RedisData> seen_;  // the data of the shards so far
+  const CheckWarnings& warnings_;
+  std::vector<RedisData> seen_;      // the data of the shards so far
+  std::vector<std::string> rivals_;  // of the last shard
 };
 
 // For a child, which may wait.  Empty if each Redis either may be used for all queues of this configuration or is away.

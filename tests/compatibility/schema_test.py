@@ -13,6 +13,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 try:
@@ -97,6 +98,16 @@ class Schema(unittest.TestCase):
             tried.append(place)
         for place in ["", ".redis", ".redis.tls", ".worker", ".web", ".limits.erp"]:
             self.assertIn(place, tried)
+
+    def test_the_limits_of_a_queues_weight_are_those_of_brood(self):
+        for weight in (-1, 0, 1000, 1001):
+            text = f'queues = [["a", {weight}], "b"]'
+            with tempfile.NamedTemporaryFile("w", suffix=".toml") as file:
+                file.write(text + "\n[redis]\nurl = \"unix:///nowhere\"\n")
+                file.flush()
+                check = subprocess.run([BUILD / "bin/brood", "run", "--check", "-C", file.name], capture_output=True, text=True)
+            self.assertEqual(mistakes(tomllib.loads(text)) == [], check.returncode == 0, f"{weight}: {check.stdout} {check.stderr}")
+            self.assertEqual(check.returncode == 0, 0 <= weight <= 1000, check.stderr)
 
     def test_values_of_the_wrong_kind_are_refused(self):
         for text in ["concurrency = 'many'", "concurrency = -1", "queues = 'a'", "queues = [1]", "shutdown_timeout = true",

@@ -148,7 +148,7 @@ void SchemaSection::named_texts(const std::string& key, const TakeNamedText&) co
 void SchemaSection::queues(CapsuleSettings&) const {
   note("queues",
        array_schema(R"("anyOf":[{"type":"string"},{"type":"array","items":[{"type":"string"},{"type":"integer",)"
-                    R"("minimum":1}],"minItems":2,"maxItems":2}])"));
+                    R"("minimum":0,"maximum":1000}],"minItems":2,"maxItems":2}])"));
 }
 
 void SchemaSection::section(const std::string& key, const TakeSection& take) const {

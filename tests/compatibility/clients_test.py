@@ -22,6 +22,7 @@ from document import blocks  # noqa: E402
 
 PATIENCE = 60
 PYTHON = "/usr/bin/python3"    # Debian's, which has Debian's packages
+TAKES_SOCKETS = {"python", "js"}
 RUNS = {
     "python": ("push.py", lambda path: [PYTHON, path]),
     "js": ("push.js", lambda path: ["node", path]),
@@ -67,7 +68,8 @@ def main():
                        "REDIS_URL": f"redis://127.0.0.1:{redis_port}/0", "BROOD_URL": f"http://127.0.0.1:{web_port}"}
         (directory / "users").write_text(f"shop operate sha256:{hashlib.sha256(b'a token').hexdigest()}\n")
         (directory / "brood.toml").write_text(f'[redis]\nurl = "{environment["REDIS_URL"]}"\n[web]\nusers = "{directory}/users"\n')
-        children.append(subprocess.Popen([os.environ.get("BROOD_REDIS_SERVER") or "redis-server", "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--dir", directory],
+        children.append(subprocess.Popen([os.environ.get("BROOD_REDIS_SERVER") or "redis-server", "--port", str(redis_port), "--bind", "127.0.0.1", "--save", "", "--dir", directory,
+                                          "--unixsocket", directory / "redis.sock"],
                                          stdout=subprocess.DEVNULL))
         wait_for(redis_port)
         children.append(subprocess.Popen([build / "bin/brood", "web", "-C", directory / "brood.toml", "--listen", f"127.0.0.1:{web_port}"],
@@ -84,18 +86,22 @@ def main():
                 print(f"{block.place}: left out, {block.language} lacks something here")
                 continue
             (directory / name).write_text(block.text)
-            subprocess.run([*cli, "FLUSHALL"], stdout=subprocess.DEVNULL, check=True)
-            done = subprocess.run(command(directory / name), env=environment, cwd=directory, capture_output=True, text=True, timeout=300)
-            ran += 1
-            jobs = subprocess.run([*cli, "--raw", "LRANGE", "queue:default", "0", "-1"], capture_output=True, text=True, check=True).stdout.splitlines()
-            queues = subprocess.run([*cli, "--raw", "SMEMBERS", "queues"], capture_output=True, text=True, check=True).stdout.split()
-            job = json.loads(jobs[0]) if jobs else {}
-            right = (done.returncode == 0 and len(jobs) == 1 and queues == ["default"] and job["class"] == "ResizeImage" and
-                     job["args"] == ["cat.png", 320] and job["timeout"] == 30 and job["jid"] == done.stdout.strip() and
-                     abs(job["created_at"] - time.time()) < 300 and job["retry"] is True)
-            if not right:
-                failed += 1
-                print(f"{block.place}: exit status {done.returncode}, printed {done.stdout!r} {done.stderr!r}, pushed {jobs}, queues {queues}")
+            addresses = [environment["REDIS_URL"]]
+            if through_redis and block.language in TAKES_SOCKETS:
+                addresses.append(f"unix://{directory}/redis.sock")
+            for address in addresses:
+                subprocess.run([*cli, "FLUSHALL"], stdout=subprocess.DEVNULL, check=True)
+                done = subprocess.run(command(directory / name), env={**environment, "REDIS_URL": address}, cwd=directory, capture_output=True, text=True, timeout=300)
+                ran += 1
+                jobs = subprocess.run([*cli, "--raw", "LRANGE", "queue:default", "0", "-1"], capture_output=True, text=True, check=True).stdout.splitlines()
+                queues = subprocess.run([*cli, "--raw", "SMEMBERS", "queues"], capture_output=True, text=True, check=True).stdout.split()
+                job = json.loads(jobs[0]) if any(jobs) else {}
+                right = (done.returncode == 0 and len(jobs) == 1 and queues == ["default"] and job["class"] == "ResizeImage" and
+                         job["args"] == ["cat.png", 320] and job["timeout"] == 30 and job["jid"] == done.stdout.strip() and
+                         abs(job["created_at"] - time.time()) < 300 and job["retry"] is True)
+                if not right:
+                    failed += 1
+                    print(f"{block.place}, {address}: exit status {done.returncode}, printed {done.stdout!r} {done.stderr!r}, pushed {jobs}, queues {queues}")
         print(f"{ran} examples ran, {failed} failed")
     finally:
         for child in reversed(children):

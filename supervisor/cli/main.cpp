@@ -82,7 +82,8 @@ Examples:
   brood enqueue ResizeImage cat.png 320 --in 10m
   brood status
 
-"brood help COMMAND" describes each.  Exit status: 0; 64 usage; 69 unavailable; 70 internal; 75 try again; 78 configuration.
+"brood help COMMAND" describes each.  Exit status: 0; 1 the answer is no; 64 usage; 69 unavailable; 70 internal;
+75 try again; 78 configuration.
 )";
 }
 

@@ -2,6 +2,7 @@
 
 #include <boost/test/unit_test.hpp>
 #include <fstream>
+#include <map>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -106,6 +107,9 @@ BOOST_AUTO_TEST_CASE(a_wrong_setting_exits_78_and_names_its_place) {
   BOOST_TEST(run_brood({"run", "-c", "0"}).status == 78);
   BOOST_TEST(run_brood({"run", "-C", directory / "missing.toml"}).status == 78);
   BOOST_TEST(run_brood({"enqueue", "Job", "--redis", "localhost"}).status == 78);
+  const std::map<std::string, std::string> nothing_runs = {{"RUNTIME_DIRECTORY", directory.path()}};
+  BOOST_TEST(run_brood({"status", "--alive", "-C", directory / "missing.toml"}, nothing_runs).status == 78);
+  BOOST_TEST(run_brood({"status", "--alive", "-C", config}, nothing_runs).status == 69);
 }
 
 BOOST_AUTO_TEST_CASE(with_redis_away_commands_exit_69_and_say_why) {

@@ -8,6 +8,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "shared/base/paths.hpp"
+#include "shared/config/config_file.hpp"
 #include "supervisor/cli/access/redis_access.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/commands.hpp"
@@ -30,7 +31,7 @@ With Redis away the latter are still shown.
 Exit status: 0; 69 Redis is not available, or (as text) no process performs its jobs: none has a
 heartbeat, and none runs here.  With --check: 0 a supervisor of this machine and user runs with all its workers,
 and Redis answers; 69 none runs or answers, or Redis does not; 75 it is starting, quiet or stopping.  With --alive: 0 a
-supervisor of this machine and user answers, whatever Redis does; 69 none.)";
+supervisor of this machine and user answers, whatever Redis does; 69 none; 78 FILE is missing.)";
 
 // The latest crash whose fingerprint begins with `fingerprint`.
 const Crash& find_crash(const std::vector<Crash>& crashes, const std::string& fingerprint) {
@@ -60,7 +61,9 @@ ToExpose look_for_metrics(const RedisAccess& access, const std::string& what) {
   return {look_at_own_processes(access, patience_of_status), MetricsScope::host};
 }
 
-int tell_whether_alive() {
+// A file that is named must be there.  Its content does not matter: a mistake in it ends no supervisor that runs.
+int tell_whether_alive(const RedisAccess& access) {
+  if (!access.config.empty()) read_config_file(access.config);
   const std::size_t count = look_at_machine().supervisors.size();
   print(count == 0 ? "no supervisor of this user runs on this machine, or none answers\n"
                    : fmt::format("alive: {}\n", counted(count, "supervisor answers", "supervisors answer")));
@@ -103,7 +106,7 @@ int status_command(const std::vector<std::string>& args) {
   if (!metrics.empty() && !prometheus) throw UsageError("--metrics needs --format prometheus");
   if (!interval.empty() && !watch) throw UsageError("--interval needs --watch");
   if (watch) become_companion("brood-watch", "status", args);
-  if (alive) return tell_whether_alive();
+  if (alive) return tell_whether_alive(access);
 
   if (prometheus) {
     const ToExpose found = look_for_metrics(access, metrics);

@@ -19,7 +19,7 @@ bool is_retry(const std::string& json) {
 }
 
 void take_class_options(PeriodicSettings& job, const PublishedClass& known) {
-  if (!job.says_queue && is_safe_name(known.queue)) job.queue = known.queue;
+  if (!job.says_queue && is_safe_queue(known.queue)) job.queue = known.queue;
   if (!job.says_retry && is_retry(known.retry)) job.retry = known.retry;
   for (const auto& [name, json] : known.members) {
     if (needs_a_push(name) || (name == "retry_for" && job.says_retry)) continue;

@@ -11,7 +11,8 @@ PublishedClasses classes() {
   all.add(
       {.name = "b", .runs = true},
       R"({"classes":{"Report":{"options":{"queue":"reports","retry":3,"tags":["slow"],"retry_for":60,"encrypt":true,)"
-      R"("unique_until":"done","unique_by":[0]}},"Odd":{"options":{"queue":"a b","retry":"often"}}}})");
+      R"("unique_until":"done","unique_by":[0]}},"Odd":{"options":{"queue":"a b","retry":"often"}},)"
+      R"("Acme":{"options":{"queue":"images~acme"}}}})");
   return all;
 }
 
@@ -25,11 +26,8 @@ PeriodicSettings rule_of(const std::string& job_class) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_rule_takes_the_options_of_its_class_that_need_no_push) {
-  PeriodicJobSettings jobs{{"plain", rule_of("Report")},
-                           {"own", rule_of("Report")},
-                           {"ruby", rule_of("Ruby")},
-                           {"odd", rule_of("Odd")},
-                           {"library", rule_of("Report")}};
+  PeriodicJobSettings jobs{{"plain", rule_of("Report")}, {"own", rule_of("Report")},  {"ruby", rule_of("Ruby")},
+                           {"odd", rule_of("Odd")},      {"tenant", rule_of("Acme")}, {"library", rule_of("Report")}};
   jobs["own"].queue = "mine";
   jobs["own"].says_queue = jobs["own"].says_retry = true;
   jobs["library"].goes_by_class = false;
@@ -37,6 +35,7 @@ BOOST_AUTO_TEST_CASE(a_rule_takes_the_options_of_its_class_that_need_no_push) {
   BOOST_TEST(taken.at("plain").queue == "reports");
   BOOST_TEST(taken.at("plain").retry == "3");
   BOOST_TEST(taken.at("plain").members == R"(,"tags":["slow"],"retry_for":60)");
+  BOOST_TEST(taken.at("tenant").queue == "images~acme");
   BOOST_TEST(taken.at("own").queue == "mine");
   BOOST_TEST(taken.at("own").retry == "true");
   BOOST_TEST(taken.at("own").members == R"(,"tags":["slow"])");

@@ -51,6 +51,10 @@ BOOST_AUTO_TEST_CASE(all_but_rule_and_class_may_be_left_out) {
   BOOST_TEST((job.catches_up() == PeriodicSettings::CatchUp::last));
 }
 
+BOOST_AUTO_TEST_CASE(a_rule_may_push_to_the_queue_of_a_tenant) {
+  BOOST_TEST(read_periodic_rule(with(R"("queue":"images~acme")")).queue == "images~acme");
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_used_is_named) {
   BOOST_TEST(!why_refused("no JSON").empty());
   BOOST_TEST(!why_refused("[]").empty());

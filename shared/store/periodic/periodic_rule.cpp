@@ -133,9 +133,9 @@ PeriodicSettings read_periodic_rule(std::string_view json) try {
   job.args = json_or(rule, "args", "[]");
   if (job.args.front() != '[') throw BadPeriodicRule("its args are no array");
   job.queue = text_or(rule, "queue", job.queue);
-  if (!is_safe_name(job.queue))
+  if (!is_safe_queue(job.queue))
     throw BadPeriodicRule(
-        fmt::format("the queue {} is not made of letters, digits and _ . : @ / - (at most 255)", shown(job.queue)));
+        fmt::format("the queue {} is not made of letters, digits and _ . : @ / ~ - (at most 255)", shown(job.queue)));
   job.retry = retry_of(rule);
   job.catch_up = choice_of(rule, "catch_up", &catch_up_of, "none, last or all");
   job.within = seconds_of(rule, "within", 1, PeriodicSettings::longest_within);

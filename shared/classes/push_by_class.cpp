@@ -8,8 +8,6 @@
 namespace brood {
 namespace {
 
-constexpr const char* how_to_push_all_the_same = " (--unchecked pushes it all the same)";
-
 std::optional<std::string_view> member_of(const Push& push, std::string_view name) {
   std::optional<std::string_view> last;
   for (const auto& [given, json] : push.members) {
@@ -109,12 +107,10 @@ std::string go_by_class(Push& push, const SaidByPush& said, const PublishedClass
   PushVerdict verdict = judge_push(published, push.job_class, push.args);
   if (verdict.kind == Kind::unpublished) return "";
   if (verdict.kind == Kind::misspelt) {
-    if (!unchecked && !(ruby_serves && ruby_serves(push.queue)))
-      throw PushRefused(verdict.problem + how_to_push_all_the_same);
+    if (!unchecked && !(ruby_serves && ruby_serves(push.queue))) throw UnfitPush(verdict.problem);
     return verdict.problem;
   }
-  if (verdict.kind == Kind::wrong && !unchecked && !is_sealed(push))
-    throw PushRefused(verdict.problem + how_to_push_all_the_same);
+  if (verdict.kind == Kind::wrong && !unchecked && !is_sealed(push)) throw UnfitPush(verdict.problem);
   if (!verdict.goes_by) return "";
   const PublishedClass& known = *verdict.goes_by;
   if (known.encrypts && !unchecked) must_encrypt(push, was_made);

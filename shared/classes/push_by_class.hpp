@@ -25,7 +25,13 @@ class PushRefused : public std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
-// Whether a Ruby Sidekiq fetches from this queue.  Its classes are not published.
+// One that does not fit what workers publish: an unchecked push is not refused.
+class UnfitPush : public PushRefused {
+ public:
+  using PushRefused::PushRefused;
+};
+
+// Whether a Ruby Sidekiq fetches from this queue.  No worker publishes its classes.
 using RubyServes = std::function<bool(const std::string& queue)>;
 
 // Checks a push against the published classes, and gives it the options of its class that it does not set itself.  A

@@ -43,6 +43,9 @@ void ClassChecks::go_by(Push& push, const SaidByPush& said) try {
   const std::string warning = go_by_class(push, said, published_, ruby_serves_, unchecked_);
   warn_of_problems();
   if (!warning.empty()) warn(warning);
+} catch (const UnfitPush& error) {
+  warn_of_problems();
+  throw PushRefused(error.what() + std::string(" (--unchecked pushes it all the same)"));
 } catch (const PushRefused&) {
   warn_of_problems();
   throw;

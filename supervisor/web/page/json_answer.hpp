@@ -1,5 +1,6 @@
 #pragma once
 
+#include <exception>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,11 @@ namespace brood {
 // Answers for programs.
 inline HttpResponse json_answer(int status, std::string body) {
   return {.status = status, .type = "application/json", .body = std::move(body)};
+}
+
+// A refusal that an unchecked request would not get.
+inline std::string unless_unchecked(const std::exception& refusal) {
+  return refusal.what() + std::string(" (?unchecked=1 pushes it all the same)");
 }
 
 // One object a line.

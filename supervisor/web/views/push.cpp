@@ -32,7 +32,12 @@ struct Checks {
   RubyServes ruby_serves;
 };
 
-// Throws Refused, with the number of the line if there are several.
+// With the number of the line if there are several.
+Refused refused_push(const std::string& why, std::size_t line) {
+  return {400, line == 0 ? why : "line " + std::to_string(line) + ": " + why};
+}
+
+// Throws Refused.
 Push job_in(std::string_view text, const Checks& checks, std::size_t line, std::string* warning = nullptr) try {
   Push push = Push::parse(text);
   if (!checks.unchecked) check_member_names(push);
@@ -42,8 +47,10 @@ Push job_in(std::string_view text, const Checks& checks, std::size_t line, std::
   if (warning != nullptr) *warning = warned;
   prepare_push(push, wall_now());  // nothing is sent before all can be
   return push;
+} catch (const UnfitPush& error) {
+  throw refused_push(unless_unchecked(error), line);
 } catch (const std::invalid_argument& error) {
-  throw Refused(400, line == 0 ? error.what() : "line " + std::to_string(line) + ": " + error.what());
+  throw refused_push(error.what(), line);
 }
 
 std::string with_warning(std::string json, const std::string& warning) {

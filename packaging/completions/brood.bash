@@ -59,7 +59,7 @@ _brood() {
     batches) options="--limit --page --description --parent --on-success --on-death --on-complete --on-finished --callback-queue --unchecked --json $where $every" verbs="list show check cancel delete push" ;;
     quarantine) options="--json $where $every" verbs="list release" ;;
     classes) options="--reason --until --json $where $every" verbs="list show pause unpause" ;;
-    periodic) options="--cron --class --args --tz -q --queue --retry --catch-up --within --overlap --jitter --enabled-on --replace --dry-run --json $where $every" verbs="list next history run add remove pause unpause check" ;;
+    periodic) options="--cron --class --args --tz -q --queue --retry --catch-up --within --overlap --jitter --enabled-on --replace --unchecked --dry-run --json $where $every" verbs="list next history run add remove pause unpause check" ;;
     locks) options="--json $where $every" verbs="list show release check" ;;
     errors) options="-C --config --json $every" verbs="test" ;;
     keys) options="--json $every" verbs="new" ;;

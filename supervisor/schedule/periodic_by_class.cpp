@@ -4,15 +4,12 @@
 #include <utility>
 #include <vector>
 
+#include "shared/classes/rule_by_class.hpp"
 #include "shared/config/queue_order.hpp"
 #include "shared/json/json.hpp"
 
 namespace brood {
 namespace {
-
-bool needs_a_push(const std::string& member) {
-  return member == "encrypt" || member == "on_conflict" || member.starts_with("unique_");
-}
 
 bool is_retry(const std::string& json) {
   return json == "true" || json == "false" || json_integer(json).value_or(-1) >= 0;

@@ -241,3 +241,40 @@ BOOST_AUTO_TEST_CASE(a_periodic_rule_of_a_class_that_encrypts_is_refused) {
   std::ofstream(site.config, std::ios::app) << "[encryption]\nrequire = false\n";
   BOOST_TEST(add().status == 0);
 }
+
+BOOST_AUTO_TEST_CASE(a_rule_that_is_added_goes_by_its_class) {
+  Publisher site;
+  const auto add = [&](const std::string& job_class, const std::string& args, std::vector<std::string> more = {}) {
+    std::vector<std::string> words{"periodic", "add", "r", "--cron", "0 1 1 1 *", "--class", job_class, "--args", args};
+    words.insert(words.end(), more.begin(), more.end());
+    return site.command(words);
+  };
+  const CommandResult misspelt = add("ResizeImge", R"(["a",1])");
+  BOOST_TEST(misspelt.status == 64);
+  BOOST_TEST(tells(misspelt.errors, "did you mean \"ResizeImage\"? (--unchecked pushes it all the same)"),
+             misspelt.errors);
+  const CommandResult wrong = add("ResizeImage", R"(["a","wide"])");
+  BOOST_TEST(wrong.status == 64);
+  BOOST_TEST(tells(wrong.errors, "argument 2 (width): expected an integer"), wrong.errors);
+  BOOST_TEST(site.redis.command({"EXISTS", "brood:periodic:rules"}).view().integer() == 0);
+
+  BOOST_TEST(add("ResizeImage", R"(["a",1])").status == 0);
+  BOOST_TEST(site.command({"periodic", "run", "r"}).status == 0);
+  const std::string payload = site.waiting_in("images");
+  BOOST_TEST(member(payload, "queue") == "\"images\"");
+  BOOST_TEST(member(payload, "retry") == "5");
+  BOOST_TEST(member(payload, "tags") == "[\"slow\"]");
+  BOOST_TEST(member(payload, "expires_in") == "3600");
+
+  BOOST_TEST(add("ResizeImage", R"(["a",1])", {"--replace", "-q", "other~acme", "--retry", "1"}).status == 0);
+  BOOST_TEST(site.command({"periodic", "run", "r"}).status == 0);
+  BOOST_TEST(member(site.waiting_in("other~acme"), "retry") == "1");
+  BOOST_TEST(member(site.waiting_in("other~acme"), "tags") == "[\"slow\"]");
+
+  BOOST_TEST(add("NightlyReport", R"([7,"monday"])", {"--replace"}).status == 0);
+  BOOST_TEST(site.command({"periodic", "run", "r"}).status == 0);
+  BOOST_TEST(!tells(site.waiting_in("reports"), "unique"));
+
+  BOOST_TEST(add("ResizeImge", R"(["a",1])", {"--replace", "--unchecked"}).status == 0);
+  BOOST_TEST(add("Ruby::HardWorker", "[1]", {"--replace"}).status == 0);
+}

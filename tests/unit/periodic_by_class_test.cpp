@@ -1,6 +1,9 @@
 #include "supervisor/schedule/periodic_by_class.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "shared/classes/rule_by_class.hpp"
 
 using namespace brood;
 
@@ -44,4 +47,21 @@ BOOST_AUTO_TEST_CASE(a_rule_takes_the_options_of_its_class_that_need_no_push) {
     BOOST_TEST(taken.at(name).retry == "true");
     BOOST_TEST(taken.at(name).members == "");
   }
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_that_is_added_at_run_time_takes_the_options_of_its_class_that_need_no_push) {
+  const auto by_class = [](const std::string& text) {
+    const JsonObject rule = JsonObject::parse(text);
+    RuleAsPush one = rule_as_push(rule);
+    go_by_class(one.push, one.said, classes(), {});
+    return with_class_options(rule, one);
+  };
+  BOOST_TEST(by_class(R"({"class":"Report","queue":null})") ==
+             R"({"class":"Report","queue":"reports","retry":3,"members":{"tags":["slow"],"retry_for":60}})");
+  const std::string own = R"({"class":"Report","queue":"mine","retry":1,"members":{"tags":[]}})";
+  BOOST_TEST(by_class(own) == own);
+  BOOST_TEST(by_class(R"({"class":"Ruby"})") == R"({"class":"Ruby","queue":"default","retry":true})");
+  // Reading the rule reports what is wrong with it.
+  BOOST_TEST(by_class(R"({"class":7,"queue":8,"members":[]})") == R"({"class":7,"queue":8,"members":[],"retry":true})");
+  BOOST_CHECK_THROW(by_class(R"({"class":"Reprot"})"), UnfitPush);
 }

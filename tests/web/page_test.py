@@ -949,6 +949,27 @@ class Programs(PageTest):
         self.assertEqual((shown["class"], shown["options"]["queue"], [one["name"] for one in shown["fields"]]), ("ResizeImage", "images", ["path", "width", "quality"]))
         self.assertEqual(page.get("/api/v1/classes/Other").status, 404)
 
+    def test_a_rule_that_is_added_goes_by_what_workers_publish_of_its_class(self):
+        page = self.page()
+        publish(self.redis, {"ResizeImage": self.RESIZE})
+        rule = {"name": "late", "cron": "30 2 * * *", "class": "ResizeImage", "args": ["a", 5]}
+        wrong = page.order("/api/v1/periodic", {**rule, "args": ["a", "b"]})
+        self.assertEqual(wrong.status, 400)
+        self.assertIn("argument 2 (width): expected an integer", wrong.json["error"])
+        misspelt = page.order("/api/v1/periodic", {**rule, "class": "ResizeImge"})
+        self.assertEqual(misspelt.status, 400)
+        self.assertTrue(misspelt.json["error"].endswith('did you mean "ResizeImage"? (?unchecked=1 pushes it all the same)'), misspelt.json)
+        self.assertEqual(page.press("/periodic/add", "name=late&cron=30+2+*+*+*&class=ResizeImge").status, 400)
+        self.assertEqual(self.redis("EXISTS", "brood:periodic:rules"), 0)
+        self.assertEqual(page.order("/api/v1/periodic", rule).status, 200)
+        stored = json.loads(self.redis("HGET", "brood:periodic:rules", "late"))
+        self.assertEqual((stored["queue"], stored["retry"], stored["members"]), ("images", 5, {"tags": ["slow"]}))
+        own = {**rule, "queue": "images~acme", "retry": False, "members": {"tags": ["mine"]}}
+        self.assertEqual(page.order("/api/v1/periodic?replace=1", own).status, 200)
+        stored = json.loads(self.redis("HGET", "brood:periodic:rules", "late"))
+        self.assertEqual((stored["queue"], stored["retry"], stored["members"]), ("images~acme", False, {"tags": ["mine"]}))
+        self.assertEqual(page.order("/api/v1/periodic?replace=1&unchecked=1", {**rule, "class": "ResizeImge"}).status, 200)
+
     def test_what_a_build_publishes_is_read_once_by_many_pushes(self):
         page = self.page()
         publish(self.redis, {"ResizeImage": self.RESIZE})

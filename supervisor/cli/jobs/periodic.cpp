@@ -14,6 +14,7 @@
 #include "shared/base/identity.hpp"
 #include "shared/base/log_line.hpp"
 #include "shared/base/units.hpp"
+#include "shared/classes/rule_by_class.hpp"
 #include "shared/config/periodic_settings.hpp"
 #include "shared/config/reading/periodic_zones.hpp"
 #include "shared/json/json.hpp"
@@ -26,6 +27,7 @@
 #include "supervisor/cli/arguments/command_line.hpp"
 #include "supervisor/cli/arguments/verb.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/jobs/class_checks.hpp"
 #include "supervisor/cli/lists/listing.hpp"
 #include "supervisor/cli/lists/periodic_list.hpp"
 #include "supervisor/cli/terminal/iso_time.hpp"
@@ -52,7 +54,7 @@ ended, the name is taken, or the configuration pauses it; 78 the configuration c
 struct PeriodicOrder {
   RedisAccess redis;
   std::vector<std::string> names;
-  bool json = false, dry_run = false, replaces = false;
+  bool json = false, dry_run = false, replaces = false, unchecked = false;
   std::optional<std::string> cron, job_class, args, zone, queue, retry, catch_up, within, overlap, jitter;
   std::vector<std::string> enabled_on;
 };
@@ -337,6 +339,16 @@ void refuse_class_that_encrypts(const PeriodicOrder& order) try {
   throw UsageError(log::printable(error.what()));
 }
 
+// The rule with the options of its class, once the class would take its arguments.
+std::string checked_by_class(const PeriodicOrder& order, const std::string& text) try {
+  const JsonObject rule = JsonObject::parse(text);
+  RuleAsPush by_class = rule_as_push(rule);
+  ClassChecks(order.redis, "brood periodic", order.unchecked).go_by(by_class.push, by_class.said);
+  return with_class_options(rule, by_class);
+} catch (const PushRefused& error) {
+  throw UsageError(log::printable(error.what()));
+}
+
 // Shows the ticks before it adds the job, so that a person notices a rule with another meaning than intended.
 int add_periodic(const PeriodicOrder& order) {
   const std::string& name = only_name(order);
@@ -347,11 +359,12 @@ int add_periodic(const PeriodicOrder& order) {
   if (!order.json || order.dry_run) print_ticks(one, order.json);
   if (order.dry_run) return exit_status::ok;
   refuse_class_that_encrypts(order);
+  const std::string by_class = checked_by_class(order, rule);
   Periodic periodic = detail::PeriodicRules::open(order.redis.known());
   const std::string by = fmt::format("brood periodic add on {}", Identity::of_this_process().hostname);
   const PutRule answer = [&] {
     try {
-      return detail::PeriodicRules::put(periodic, name, rule, by, order.replaces);
+      return detail::PeriodicRules::put(periodic, name, by_class, by, order.replaces);
     } catch (const std::invalid_argument& error) {
       throw UsageError(log::printable(error.what()));
     }
@@ -405,7 +418,7 @@ int periodic_command(const std::vector<std::string>& args) {
         "NAME",
         "add one that all supervisors serve; shows its next five ticks first",
         {"--cron", "--class", "--args", "--tz", "--queue", "--retry", "--catch-up", "--within", "--overlap", "--jitter",
-         "--enabled-on", "--replace", "--dry-run"}},
+         "--enabled-on", "--replace", "--dry-run", "--unchecked"}},
        add_periodic},
       {{"remove", "NAME...", "remove one that was added", {}}, remove_periodic},
       {{"pause", "NAME...", "stop its ticks", {}}, pause_it},
@@ -419,9 +432,10 @@ int periodic_command(const std::vector<std::string>& args) {
   line.option("--class", order.job_class, "CLASS", "Of add, as those below: the class that runs at each tick");
   line.option("--args", order.args, "JSON", "Its arguments as a JSON array (default: [])");
   line.option("--tz", order.zone, "ZONE", "Time zone of the rule, such as Europe/Berlin (default: UTC)");
-  line.option("-q,--queue", order.queue, "NAME", "Queue of its jobs (default: default)");
-  line.option("--retry", order.retry, "N",
-              "How often a job is retried: a number, true (the server's default) or false");
+  line.option("-q,--queue", order.queue, "NAME", "Queue of its jobs (default: the class's, else default)");
+  line.option(
+      "--retry", order.retry, "N",
+      "How often a job is retried: a number, true (the server's default) or false (default: as the class, else true)");
   line.option("--catch-up", order.catch_up, "WHAT", "Missed ticks that run: none, last or all");
   line.option("--within", order.within, "DURATION", "Unless they are older than this");
   line.option("--overlap", order.overlap, "WHAT",
@@ -430,6 +444,7 @@ int periodic_command(const std::vector<std::string>& args) {
   line.option("--enabled-on", order.enabled_on, "LABEL",
               "Only supervisors with this label claim its ticks; may be repeated");
   line.flag("--replace", order.replaces, "Replace a rule of this name");
+  line.flag("--unchecked", order.unchecked, "Add it also if its class seems misspelt, or would not take the arguments");
   line.flag("--dry-run", order.dry_run, "Show the next five ticks, and add nothing");
   order.redis.add_options(line);
   const std::vector<Verb> says = only_verbs(verbs);

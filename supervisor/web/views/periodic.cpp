@@ -8,6 +8,7 @@
 
 #include "shared/api/periodic_rules.hpp"
 #include "shared/base/clock.hpp"
+#include "shared/classes/rule_by_class.hpp"
 #include "shared/json/json.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
@@ -212,15 +213,24 @@ Refused refused_put(const std::string& name, const PutRule& answer) {
 
 namespace {
 
-PutRule put_rule(Call& call, const std::string& name, const JsonObject& rule, bool replaces) {
+// The rule with the options of its class.  Throws PushRefused.
+std::string rule_by_class(Call& call, const JsonObject& rule, bool unchecked) {
+  RuleAsPush by_class = rule_as_push(rule);
+  go_by_class(by_class.push, by_class.said, *call.site.published_classes(), ask_ruby_serves(call.site.shards()),
+              unchecked);
+  return with_class_options(rule, by_class);
+}
+
+PutRule put_rule(Call& call, const std::string& name, const JsonObject& rule, bool replaces, bool unchecked) {
   call.on = "name=" + name;
   const Config config = call.site.configuration();
   if (const auto one = config.periodic.find(name); one != config.periodic.end())
     throw refused_put(name, {PutRule::Outcome::is_elsewhere, one->second.place});
   if (config.encryption.require) check_class_of_rule(*call.site.published_classes(), rule.string("class").value_or(""));
+  const std::string by_class = rule_by_class(call, rule, unchecked);
   Periodic periodic = call.site.api().periodic();
   const std::string by = call.user.empty() ? "brood web" : "brood web: " + call.user;
-  const PutRule answer = detail::PeriodicRules::put(periodic, name, rule.text(), by, replaces);
+  const PutRule answer = detail::PeriodicRules::put(periodic, name, by_class, by, replaces);
   if (answer.outcome != PutRule::Outcome::added && answer.outcome != PutRule::Outcome::replaced)
     throw refused_put(name, answer);
   call.changed = 1;
@@ -233,7 +243,8 @@ PutRule put_rule(Call& call, const std::string& name, const JsonObject& rule, bo
 HttpResponse accept_periodic(Call& call) try {
   const JsonObject body = JsonObject::parse(call.request.body);
   const std::string name = body.string("name").value_or("");
-  const PutRule answer = put_rule(call, name, body, call.query.value("replace") == "1");
+  const PutRule answer =
+      put_rule(call, name, body, call.query.value("replace") == "1", call.query.value("unchecked") == "1");
   std::vector<std::string> ticks;
   for (const PeriodicTick& tick : Periodic::next(body.string("cron").value_or(""), body.string("tz").value_or("UTC"),
                                                  static_cast<std::size_t>(ticks_on_page)))
@@ -247,6 +258,8 @@ HttpResponse accept_periodic(Call& call) try {
                               "\n");
 } catch (const BadJson& error) {
   throw Refused(400, error.what());
+} catch (const UnfitPush& error) {
+  throw Refused(400, unless_unchecked(error));
 } catch (const std::invalid_argument& error) {
   throw Refused(400, error.what());
 }
@@ -262,7 +275,7 @@ HttpResponse add_one_periodic(Call& call) try {
     if (!is_json(args)) throw Refused(400, "The arguments are no JSON, such as [7, \"a\"].");
     rule.json("args", args);
   }
-  put_rule(call, name, JsonObject::parse(rule.object()), false);
+  put_rule(call, name, JsonObject::parse(rule.object()), false, false);
   return see_other(call, Url("/periodic/one").with("name", name), name + " is added.");
 } catch (const BadJson& error) {
   throw Refused(400, error.what());

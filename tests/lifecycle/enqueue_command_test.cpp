@@ -103,6 +103,14 @@ BOOST_AUTO_TEST_CASE(a_job_for_later_goes_to_the_schedule_and_one_for_the_past_t
   BOOST_TEST(redis.size_of("queue:default") == 2u);
 }
 
+BOOST_AUTO_TEST_CASE(a_job_whose_result_is_not_kept_cannot_be_waited_for) {
+  RedisServer redis;
+  const CommandResult result = run_enqueue(redis, {"Zip", "--keep-result", "0", "--wait=3s"});
+  BOOST_TEST(result.status == 64);
+  BOOST_TEST(result.errors.find("--wait needs the result") != std::string::npos, result.errors);
+  BOOST_TEST(redis.size_of("queue:default") == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(bulk_pushes_every_line_of_a_file_or_of_standard_input) {
   RedisServer redis;
   const TemporaryDirectory directory;

@@ -112,6 +112,9 @@ BOOST_AUTO_TEST_CASE(an_option_of_seconds_is_a_number_in_quotes_or_not) {
       BOOST_TEST(why(option + slip) == std::string(name) + " is no number of seconds: " + slip);
   }
   BOOST_TEST(why(R"("retry_for":"1e10")") == "retry_for is more than 1,000,000,000 seconds");
+  BOOST_TEST(why(R"("keep_result":-1)") == "keep_result is not negative");
+  BOOST_TEST(why(R"("keep_result":"-0.5")") == "keep_result is not negative");
+  for (const char* fine : {"0", "60", "null"}) BOOST_TEST(why(R"("keep_result":)" + std::string(fine)) == "");
   BOOST_TEST(pushed(R"("at":"1795237403.5")").score.value() == 1795237403.5);
   BOOST_TEST(why(R"("at":"5m")") != "");
 }

@@ -919,6 +919,7 @@ class Programs(PageTest):
         misspelt = page.order("/api/v1/jobs", {**good, "queeu": "mail"})
         self.assertEqual((misspelt.status, misspelt.json["error"]), (400, '"queeu" is no member of a job; did you mean "queue"?'))
         self.assertEqual(page.order("/api/v1/jobs", {**good, "in": "10m"}).status, 400)
+        self.assertEqual(page.order("/api/v1/jobs", {**good, "keep_result": -1}).status, 400)
         self.assertEqual(self.redis("KEYS", "queue:*"), [])
         self.assertEqual(page.order("/api/v1/jobs?unchecked=1", {**good, "request": 7}).status, 200)
         page.child.stop()

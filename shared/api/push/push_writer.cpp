@@ -82,6 +82,7 @@ void check_member(const std::string& name, const std::string& json) {
     if (const std::string problem = problem_of_seconds(name, value); !problem.empty()) refuse(problem);
     if (name == "retry_for" && number_of(value).value_or(0) > first_point_in_time)
       refuse("retry_for is more than 1,000,000,000 seconds");
+    if (name == "keep_result" && number_of(value).value_or(0) < 0) refuse("keep_result is not negative");
   }
 }
 

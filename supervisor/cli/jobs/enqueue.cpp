@@ -123,9 +123,12 @@ Push push_of(const EnqueueArguments& options, const std::vector<std::string>& wo
   if (options.timeout)
     push.members.emplace_back("timeout", detail::json_seconds(read_duration("--timeout", *options.timeout)));
   if (options.encrypt) push.members.emplace_back("encrypt", "true");
-  if (options.keep_result || options.wait)
-    push.members.emplace_back("keep_result", detail::json_seconds(read_duration(
-                                                 "--keep-result", options.keep_result.value_or(kept_while_waiting))));
+  if (options.keep_result || options.wait) {
+    const auto kept = read_duration("--keep-result", options.keep_result.value_or(kept_while_waiting));
+    if (options.wait && kept.count() == 0)
+      throw UsageError("--wait needs the result: give --keep-result a time, or leave it out");
+    push.members.emplace_back("keep_result", detail::json_seconds(kept));
+  }
   if (options.expires_in)
     push.members.emplace_back("expires_in", detail::json_seconds(read_duration("--expires-in", *options.expires_in)));
   if (options.if_failed && !options.sequence) throw UsageError("--if-failed needs --sequence");

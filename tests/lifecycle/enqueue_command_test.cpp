@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_bulk_can_be_spread_over_an_interval) {
   const CommandResult result = run_enqueue(redis, {"--bulk", file, "--spread", "1h"});
   BOOST_TEST(result.status == 64);
   BOOST_TEST(
-      result.errors.starts_with("brood enqueue: " + file + ":51: a job with a time of its own cannot be spread; "),
+      result.errors.starts_with("brood enqueue: " + file + ":51: a job with a time of its own cannot be spread\n"),
       result.errors);
 }
 
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_line_may_have_every_member_that_sidekiq_and_brood_write) 
   BOOST_TEST(redis.size_of("queue:q") == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(a_line_that_is_no_job_is_named_and_nothing_after_it_is_pushed) {
+BOOST_AUTO_TEST_CASE(a_line_that_is_no_job_is_named_and_the_rest_is_pushed) {
   RedisServer redis;
   const TemporaryDirectory directory;
   for (const std::string bad : {"{\"class\":\"Zip\"}", "not json", "{\"class\":\"a b\",\"args\":[]}", "[]",
@@ -199,8 +199,15 @@ BOOST_AUTO_TEST_CASE(a_line_that_is_no_job_is_named_and_nothing_after_it_is_push
     const std::string file = directory.write("jobs.ndjson", good + good + "\n" + bad + "\n" + good);
     const CommandResult result = run_enqueue(redis, {"--bulk", file});
     BOOST_TEST(result.status == 64);
+    BOOST_TEST(result.output == "3 jobs pushed\n");
     BOOST_TEST(result.errors.starts_with("brood enqueue: " + file + ":4: "), result.errors);
-    BOOST_TEST(result.errors.find("; the 2 jobs before it were pushed\n") != std::string::npos);
-    BOOST_TEST(redis.size_of("queue:default") == 2u);
+    BOOST_TEST(result.errors.find("brood enqueue: 1 line was refused and is not pushed") != std::string::npos,
+               result.errors);
+    BOOST_TEST(redis.size_of("queue:default") == 3u);
+
+    const CommandResult unchecked = run_enqueue(redis, {"--bulk", file, "--unchecked", "--json"});
+    BOOST_TEST(unchecked.status == 64);
+    BOOST_TEST(unchecked.output == "{\"pushed\":3,\"refused\":0,\"unfit\":1}\n");
+    BOOST_TEST(redis.size_of("queue:default") == 6u);
   }
 }

@@ -61,12 +61,13 @@ class Slices {
   std::optional<NotConfirmed> unconfirmed_;
 };
 
-// The next job that its class would take.  Reports the others on standard error and counts them in `unfit`.
+// The next job that can be pushed.  Reports the lines before it that cannot on standard error and counts them in
+// `unfit`.
 std::optional<Push> next_that_fits(JobLines& lines, std::size_t& unfit) {
   for (;;) {
     try {
       return lines.next();
-    } catch (const PushRefused& error) {
+    } catch (const std::invalid_argument& error) {
       ++unfit;
       fmt::print(stderr, "brood enqueue: {}: {}\n", log::printable(lines.place()), log::printable(error.what()));
     }
@@ -80,15 +81,9 @@ PushedLines push_lines(Client& client, const std::string& path, const LineOption
   PushProgress progress(lines);
   Slices slices(client, {.spread = options.spread});
   std::size_t unfit = 0;
-  try {
-    while (auto push = next_that_fits(lines, unfit)) {
-      slices.add(*std::move(push), lines.bytes_of_line());
-      progress.show(slices.pushed());
-    }
-  } catch (const std::invalid_argument& error) {
-    slices.send();
-    throw std::invalid_argument(
-        fmt::format("{}: {}; the {} jobs before it were pushed", lines.place(), error.what(), slices.pushed()));
+  while (auto push = next_that_fits(lines, unfit)) {
+    slices.add(*std::move(push), lines.bytes_of_line());
+    progress.show(slices.pushed());
   }
   slices.send();
   slices.complain();

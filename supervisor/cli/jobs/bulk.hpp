@@ -11,13 +11,12 @@ namespace brood {
 struct PushedLines {
   std::size_t pushed = 0;
   std::size_t refused = 0;  // unique jobs whose lock another job holds
-  std::size_t unfit = 0;    // jobs that their classes would not take
+  std::size_t unfit = 0;    // lines that are no jobs, or whose classes would not take them
 };
 
 // Pushes every line of `path` ("-": standard input), each a JSON object with class and args; skips blank lines.
-// Reports a job that its class would not take on standard error, and pushes the rest.  Stops at the first line that is
-// no job: the lines before it are pushed, and std::invalid_argument names it.  Shows progress when standard error is a
-// terminal.
+// Reports a line that is no job, or whose class would not take it, on standard error, and pushes the rest.  Shows
+// progress when standard error is a terminal.
 PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options = {});
 
 }  // namespace brood

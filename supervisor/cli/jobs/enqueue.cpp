@@ -217,8 +217,8 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   if (lines.unfit > 0) counts.number("unfit", lines.unfit);
   print(options.json ? counts.object() + "\n" : fmt::format("{} jobs pushed\n", lines.pushed));
   if (lines.unfit > 0)
-    fmt::print(stderr, "brood enqueue: {} do not fit their classes and are not pushed\n",
-               counted(lines.unfit, "job", "jobs"));
+    fmt::print(stderr, "brood enqueue: {} not pushed\n",
+               counted(lines.unfit, "line was refused and is", "lines were refused and are"));
   if (lines.refused == 0) return lines.unfit == 0 ? exit_status::ok : exit_status::usage;
   fmt::print(
       stderr,

@@ -47,7 +47,7 @@ std::string why_no_rule_encrypts(const std::string& job_class);
 // Throws PushRefused if the class encrypts its last argument in the newest build.
 void check_class_of_rule(const PublishedClasses& published, const std::string& job_class);
 
-// Removes the members of a unique job, for a callback of a batch, which is pushed only once anyway.
+// Removes the members of a unique job.
 void make_common(Push& push);
 
 }  // namespace brood

@@ -165,6 +165,9 @@ BOOST_AUTO_TEST_CASE(a_callback_that_is_no_job_is_refused_before_anything_is_sen
     const CommandResult result = batches(redis, {"push", "/dev/null", "--on-success", callback});
     BOOST_TEST(result.status == 64, callback + ": " + result.errors);
   }
+  const CommandResult queue = batches(redis, {"push", "/dev/null", "--callback-queue", "a!b"});
+  BOOST_TEST(queue.status == 64);
+  BOOST_TEST(queue.errors.find("--callback-queue") != std::string::npos, queue.errors);
   BOOST_TEST(batches(redis, {"push", "/dev/nowhere"}).status == 64);
   BOOST_TEST(redis.keys().empty());
 }

@@ -184,12 +184,29 @@ BOOST_AUTO_TEST_CASE(periodic_rules_and_callbacks_of_batches_go_by_their_classes
   const auto push = [&](const std::string& callback) {
     return site.command({"batches", "push", empty, "--on-success", callback});
   };
-  BOOST_TEST(push("NightlyReport:[7,\"monday\"]").status == 0);
-  BOOST_TEST(eventually([&] { return site.redis.size_of("queue:reports") == 1u; }));
+  BOOST_TEST(push("ResizeImage:[\"b\",2]").status == 0);
+  BOOST_TEST(eventually([&] { return tells(site.waiting_in("images"), "[\"b\",2]"); }));
   const CommandResult wrong = push("NightlyReport:[\"x\",\"monday\"]");
   BOOST_TEST(wrong.status == 64);
   BOOST_TEST(tells(wrong.errors, "argument 1 (customer): expected an integer"), wrong.errors);
   BOOST_TEST(push("NightlyRaport:[7,\"monday\"]").status == 64);
+}
+
+BOOST_AUTO_TEST_CASE(a_callback_that_is_unique_is_refused_unless_it_is_unchecked) {
+  Publisher site;
+  const std::string file = site.directory.write("jobs", R"({"class":"ResizeImage","args":["a",1]})");
+  const std::vector<std::string> words{"batches", "push", file, "--on-success", "NightlyReport:[7,\"monday\"]"};
+  const CommandResult refused = site.command(words);
+  BOOST_TEST(refused.status == 64);
+  BOOST_TEST(tells(refused.errors, "a callback or a step is not unique: it runs once where it belongs"),
+             refused.errors);
+  BOOST_TEST(site.redis.size_of("queue:images") == 0u);
+  std::vector<std::string> unchecked = words;
+  unchecked[2] = site.directory.write("none", "");
+  unchecked.emplace_back("--unchecked");
+  BOOST_TEST(site.command(unchecked).status == 0);
+  BOOST_TEST(eventually([&] { return site.redis.size_of("queue:reports") == 1u; }));
+  BOOST_TEST(!tells(site.waiting_in("reports"), "unique"));
 }
 
 BOOST_AUTO_TEST_CASE(no_tick_goes_elsewhere_before_workers_have_told_their_classes) {

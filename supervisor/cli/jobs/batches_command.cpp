@@ -357,7 +357,8 @@ int batches_command(const std::vector<std::string>& args) {
   line.option("--on-finished", order.on_finished, "CLASS[:ARGS]", "When every job has ended, well or dead");
   line.option("--callback-queue", order.lines.callback_queue, "NAME",
               "Queue of these (default: the class's, else default)");
-  line.flag("--unchecked", order.lines.unchecked, "Push members of a line that neither brood nor Sidekiq knows, too");
+  line.flag("--unchecked", order.lines.unchecked,
+            "Push what does not fit its class too, and members that neither brood nor Sidekiq knows");
   order.redis.add_options(line);
   const std::vector<Verb> says = only_verbs(verbs);
   line.footer(fmt::format("{}\n{}", help_on("batches", says), batches_footer));

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "shared/api/push/push_writer.hpp"
 #include "shared/base/clock.hpp"
 #include "shared/base/log_line.hpp"
+#include "shared/config/queue_order.hpp"
 #include "supervisor/cli/arguments/command_line.hpp"
 
 namespace brood {
@@ -26,7 +28,8 @@ std::size_t end_of_class(const std::string& text) {
 
 }  // namespace
 
-Push callback_of(const std::string& text, const std::optional<std::string>& queue, ClassChecks* classes) {
+Push callback_of(const std::string& text, const std::optional<std::string>& queue, ClassChecks* classes,
+                 bool unchecked) {
   Push push;
   const std::size_t end = end_of_class(text);
   push.job_class = text.substr(0, end);
@@ -35,7 +38,7 @@ Push callback_of(const std::string& text, const std::optional<std::string>& queu
   try {
     spell_as_ruby(push);
     if (classes != nullptr) classes->go_by(push, {.queue = queue.has_value()});
-    make_common(push);
+    if (unchecked) make_common(push);
     prepare_push(push, wall_now());
   } catch (const PushRefused& error) {
     throw UsageError(
@@ -50,8 +53,20 @@ Push callback_of(const std::string& text, const std::optional<std::string>& queu
 PushedBatch push_batch(Client& client, const BatchOfLines& order) {
   const LineOptions options{.unchecked = order.unchecked, .classes = order.classes};
   Batch batch(client, {.description = order.description.value_or(""), .parent = order.parent.value_or("")});
-  for (const auto& [event, callback] : order.callbacks)
-    batch.on(event, callback_of(callback, order.callback_queue, order.classes));
+  if (order.callback_queue && !is_safe_queue(*order.callback_queue))
+    throw UsageError(
+        fmt::format("--callback-queue: the queue's name \"{}\" has characters other than A-Z a-z 0-9 _ . : @ / ~ -, or "
+                    "more than 255",
+                    log::printable(order.callback_queue->substr(0, 80))));
+  for (const auto& [event, callback] : order.callbacks) {
+    Push push = callback_of(callback, order.callback_queue, order.classes, order.unchecked);
+    try {
+      batch.on(event, std::move(push));
+    } catch (const std::invalid_argument& error) {
+      throw UsageError(
+          fmt::format("the callback \"{}\": {}", log::printable(callback.substr(0, 80)), log::printable(error.what())));
+    }
+  }
 
   JobLines lines(order.path, options);
   if (lines.can_be_read_twice()) {

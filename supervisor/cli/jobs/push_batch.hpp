@@ -26,8 +26,10 @@ struct PushedBatch {
   std::size_t jobs = 0;  // in the batch, or refused because other jobs hold their locks
 };
 
-// Parses "Ruby::Alarm:[7]"; checks it against its class if `classes` is not null.  Throws UsageError.
-Push callback_of(const std::string& text, const std::optional<std::string>& queue, ClassChecks* classes = nullptr);
+// Parses "Ruby::Alarm:[7]"; checks it against its class if `classes` is not null.  An unchecked one does not become
+// unique by its class: a callback takes no lock.  Throws UsageError.
+Push callback_of(const std::string& text, const std::optional<std::string>& queue, ClassChecks* classes = nullptr,
+                 bool unchecked = false);
 
 // Pushes all lines as one batch, or none.  Checks a regular file as a whole before it sends anything.  If the input can
 // be read only once, a wrong line cancels the batch.  Throws std::invalid_argument, which names the line; BatchClosed

@@ -197,9 +197,9 @@ module Brood
 
         least = known["required"].to_i
         unless args.size.between?(least, fields.size)
-          taken = least == fields.size ? fields.size.to_s : "#{least} to #{fields.size}"
+          taken = "#{"#{least} to " unless least == fields.size}#{fields.size} argument#{"s" unless fields.size == 1}"
           names = fields.map { |field| field["name"] }.join(", ")
-          return "#{job_class} takes #{taken} arguments (#{names}), got #{args.size}"
+          return "#{job_class} takes #{taken} (#{names}), got #{args.size}"
         end
         secret = known.dig("options", "encrypt")
         args.each_with_index do |value, i|

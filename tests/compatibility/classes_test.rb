@@ -51,6 +51,7 @@ class ClassesTest < CompatibilityTest
   def test_what_the_class_would_not_take_is_refused
     assert_match(/argument 2 \(width\): expected an integer/, assert_raises(Brood::Classes::Refused) { push("ResizeImage", ["cat.png", "wide"]) }.message)
     assert_match(/takes 2 arguments/, assert_raises(Brood::Classes::Refused) { push("ResizeImage", ["cat.png"]) }.message)
+    assert_equal "Note takes 1 argument (text), got 0", Brood::Classes::Arguments.problem("Note", {"required" => 1, "fields" => [{"name" => "text"}]}, [])
     error = assert_raises(Brood::Classes::Refused) { push("Tell", ["path", 4711]) }
     refute_includes error.message, "4711"
     assert_raises(Brood::Classes::Refused) { push("Tell", ["path", "x"], "encrypt" => false) }

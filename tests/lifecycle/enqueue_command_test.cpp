@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_bulk_counts_the_unique_jobs_that_are_not_pushed) {
 
   const CommandResult result = run_enqueue(redis, {"--bulk", file});
   BOOST_TEST(result.status == 75);
-  BOOST_TEST(result.output == "1 jobs pushed\n");
+  BOOST_TEST(result.output == "1 job pushed\n");
   BOOST_TEST(result.errors.starts_with("brood enqueue: 29 unique jobs are not pushed: "), result.errors);
   BOOST_TEST(redis.size_of("queue:default") == 1u);
 

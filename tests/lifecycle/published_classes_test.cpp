@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shared/json/json.hpp"
 #include "tests/support/brood_process.hpp"
 #include "tests/support/enqueue.hpp"
 #include "tests/support/eventually.hpp"
@@ -89,6 +90,8 @@ BOOST_AUTO_TEST_CASE(workers_publish_their_classes_and_a_push_goes_by_them) {
   BOOST_TEST(site.enqueue({"NightlyReport", "7", "monday"}).status == 0);
   const CommandResult doubled = site.enqueue({"NightlyReport", "7", "tuesday"});
   BOOST_TEST(doubled.status == 75, doubled.errors);
+  const std::string holder = json_unescape(member(site.waiting_in("reports"), "jid"));
+  BOOST_TEST(doubled.errors == "brood enqueue: not pushed: job " + holder + " holds the lock of this one\n");
   BOOST_TEST(site.enqueue({"NightlyReport", "8", "monday"}).status == 0);
   BOOST_TEST(site.redis.size_of("queue:reports") == 2u);
 }

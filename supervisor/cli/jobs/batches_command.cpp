@@ -25,6 +25,7 @@
 #include "supervisor/cli/batches/batch_list.hpp"
 #include "supervisor/cli/batches/open_push.hpp"
 #include "supervisor/cli/commands.hpp"
+#include "supervisor/cli/jobs/bulk.hpp"
 #include "supervisor/cli/jobs/push_batch.hpp"
 #include "supervisor/cli/lists/job_json.hpp"
 #include "supervisor/cli/lists/listing.hpp"
@@ -140,6 +141,14 @@ std::string line_below(const BatchBelow& below) {
   return line + fmt::format("{:<9} {}{}", to_string(batch.state), bar_of(batch), after_name(batch.description));
 }
 
+std::string failing_among(const BatchRecord& batch) {
+  if (batch.failing <= 0) return "";
+  if (batch.failing > 1)
+    return fmt::format(", of which {} have failed and wait for a retry", shown_count(batch.failing));
+  return batch.pending == 1 ? ", which has failed and waits for a retry"
+                            : ", of which 1 has failed and waits for a retry";
+}
+
 // Why it has not ended, according to its own hash.
 std::vector<std::string> waits_for(const BatchRecord& batch) {
   std::vector<std::string> reasons;
@@ -148,10 +157,8 @@ std::vector<std::string> waits_for(const BatchRecord& batch) {
       reasons.push_back("a push that has not returned, " + log::printable(pusher_text(pusher)));
   }
   if (batch.pending > 0)
-    reasons.push_back(fmt::format(
-        "{}{}", counted(static_cast<std::uint64_t>(batch.pending), "job", "jobs"),
-        batch.failing > 0 ? fmt::format(", of which {} have failed and wait for a retry", shown_count(batch.failing))
-                          : ""));
+    reasons.push_back(
+        fmt::format("{}{}", counted(static_cast<std::uint64_t>(batch.pending), "job", "jobs"), failing_among(batch)));
   return reasons;
 }
 
@@ -321,10 +328,8 @@ int push_one_batch(const BatchesOrder& order) {
   else
     print(pushed.bid + "\n");
   if (refused == 0) return exit_status::ok;
-  fmt::print(stderr,
-             "brood batches: {} unique jobs are not pushed: others hold their locks (the same class, queue and "
-             "arguments, or the same values in unique_by)\n",
-             refused);
+  fmt::print(stderr, "brood batches: {} (the same class, queue and arguments, or the same values in unique_by)\n",
+             locks_held_by_others(refused));
   return exit_status::try_again;
 }
 

@@ -10,6 +10,7 @@
 
 #include "shared/base/log_line.hpp"
 #include "supervisor/cli/jobs/job_lines.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 
 namespace brood {
 namespace {
@@ -88,6 +89,11 @@ PushedLines push_lines(Client& client, const std::string& path, const LineOption
   slices.send();
   slices.complain();
   return slices.result(unfit);
+}
+
+std::string locks_held_by_others(std::size_t jobs) {
+  return counted(jobs, "unique job is not pushed: another holds its lock",
+                 "unique jobs are not pushed: others hold their locks");
 }
 
 }  // namespace brood

@@ -19,4 +19,7 @@ struct PushedLines {
 // progress when standard error is a terminal.
 PushedLines push_lines(Client& client, const std::string& path, const LineOptions& options = {});
 
+// "1 unique job is not pushed: another holds its lock".
+std::string locks_held_by_others(std::size_t jobs);
+
 }  // namespace brood

@@ -146,8 +146,8 @@ int report_refused(const EnqueueArguments& options, const Push& push, const std:
   if (options.json)
     print_json(refused_push_json(push, holder) + "\n");
   else
-    fmt::print(stderr, "brood enqueue: not pushed: job {} holds the lock of this one\n",
-               holder.empty() ? "another" : "job " + log::printable(holder));
+    fmt::print(stderr, "brood enqueue: not pushed: {} holds the lock of this one\n",
+               holder.empty() ? "another job" : "job " + log::printable(holder));
   return exit_status::try_again;
 }
 
@@ -215,16 +215,14 @@ int enqueue_bulk(const EnqueueArguments& options, const std::vector<std::string>
   JsonWriter counts;
   counts.number("pushed", lines.pushed).number("refused", lines.refused);
   if (lines.unfit > 0) counts.number("unfit", lines.unfit);
-  print(options.json ? counts.object() + "\n" : fmt::format("{} jobs pushed\n", lines.pushed));
+  print(options.json ? counts.object() + "\n"
+                     : fmt::format("{} {} pushed\n", lines.pushed, lines.pushed == 1 ? "job" : "jobs"));
   if (lines.unfit > 0)
     fmt::print(stderr, "brood enqueue: {} not pushed\n",
                counted(lines.unfit, "line was refused and is", "lines were refused and are"));
   if (lines.refused == 0) return lines.unfit == 0 ? exit_status::ok : exit_status::usage;
-  fmt::print(
-      stderr,
-      "brood enqueue: {} unique jobs are not pushed: others hold their locks (the same class, queue and arguments, "
-      "or the same values in unique_by)\n",
-      lines.refused);
+  fmt::print(stderr, "brood enqueue: {} (the same class, queue and arguments, or the same values in unique_by)\n",
+             locks_held_by_others(lines.refused));
   return exit_status::try_again;
 }
 

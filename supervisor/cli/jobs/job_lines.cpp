@@ -67,7 +67,7 @@ void PushProgress::show(std::size_t jobs) {
   const std::string percent =
       total_bytes_ > 0 ? fmt::format(" ({}%)", std::min<std::size_t>(100, lines_.bytes_read() * 100 / total_bytes_))
                        : "";
-  fmt::print(stderr, "\r\x1b[K{} jobs pushed{}", jobs, percent);
+  fmt::print(stderr, "\r\x1b[K{} {} pushed{}", jobs, jobs == 1 ? "job" : "jobs", percent);
 }
 
 }  // namespace brood

@@ -3,9 +3,11 @@
 
 #include <boost/test/unit_test.hpp>
 #include <brood/flow.hpp>
+#include <thread>
 
 #include "shared/job/payload.hpp"
 #include "shared/store/batches/flow.hpp"
+#include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 
 using namespace brood;
@@ -44,6 +46,30 @@ struct Flows : Batches {
     flow.add("merge", Encode{4}, {.after = {small, "1080p"}, .if_failed = if_failed});
     for (std::size_t i = 0; i < all_events.size(); ++i) flow.on(all_events.at(i), Report{event_names.at(i)});
     return flow;
+  }
+};
+
+// Flows whose step "two" waits for "one" and keeps a report, and whose step "three" keeps none.
+struct StepReports : Flows {
+  EnqueueOptions keeps{.jid = "j1", .keep_result = std::chrono::hours(1)};
+
+  Flow two_steps(IfFailed if_failed) {
+    Flow flow(client);
+    flow.add("one", Encode{1});
+    flow.add("two", Encode{2}, {.after = {"one"}, .if_failed = if_failed}, keeps);
+    flow.add("three", Encode{3}, {.after = {"one"}, .if_failed = if_failed});
+    flow.push();
+    return flow;
+  }
+  std::string report() {
+    const auto left = client.wait("j1", std::chrono::milliseconds(0));
+    if (!left) return "none";
+    BOOST_TEST(left->jid == "j1");
+    BOOST_TEST(left->ended_at.has_value());
+    BOOST_TEST(redis.keys("brood:report:*") == Strings{"brood:report:j1"});
+    const std::int64_t lives = redis.command({"TTL", RedisKey("brood:report:j1")}).view().integer();
+    BOOST_TEST((lives > 3'500 && lives <= 3'600));
+    return std::string(to_string(left->state)) + " " + left->error_class + ": " + left->error_message;
   }
 };
 
@@ -136,6 +162,51 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_flow_skips_the_steps_that_wait, Flows) {
   perform("rows", {Kind::acknowledge});
   BOOST_TEST(redis.size_of("queue:rows") == 0u);
   BOOST_TEST(pushed() == Strings{"finished"});
+}
+
+BOOST_FIXTURE_TEST_CASE(the_report_of_a_skipped_step_names_the_dead_one, StepReports) {
+  two_steps(IfFailed::skip);
+  BOOST_TEST(report() == "none");
+  perform("rows", {Kind::move_to_dead});
+  BOOST_TEST(report() == "done StepSkipped: the step one has died");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_whose_dependency_failed_leaves_a_report_until_it_goes_on, StepReports) {
+  two_steps(IfFailed::fail);
+  perform("rows", {Kind::move_to_dead});
+  BOOST_TEST(report() == "dead DependencyFailed: the step one has died");
+  retry_all("dead");
+  BOOST_TEST((client.find("j1").value().state == JobState::queued));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_of_a_cancelled_flow_leaves_a_report, StepReports) {
+  two_steps(IfFailed::fail).cancel();
+  BOOST_TEST(report() == "done JobDropped: its batch was cancelled");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_that_is_deleted_with_its_flow_leaves_a_report, StepReports) {
+  const Flow flow = two_steps(IfFailed::fail);
+  connection.run(delete_batch(flow.bid()));
+  BOOST_TEST(report() == "dead JobDeleted: its batch was deleted");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_that_no_queue_takes_leaves_a_report, StepReports) {
+  keeps.queue = "away";
+  two_steps(IfFailed::fail);
+  redis.command({"SET", RedisKey("queue:away"), "no list"});
+  perform("rows", {Kind::acknowledge});
+  BOOST_TEST(report() == "dead NoQueue: queue:away is no list, or may not be written to");
+}
+
+BOOST_FIXTURE_TEST_CASE(the_end_of_a_step_that_never_runs_wakes_those_who_wait_for_it, StepReports) {
+  Flow flow = two_steps(IfFailed::fail);
+  std::optional<JobReport> report;
+  std::thread waits([&] { report = Client(redis.url()).wait("j1", std::chrono::seconds(60)); });
+  BOOST_TEST(eventually([&] { return redis.figure("clients", "blocked_clients") == 1; }));
+  flow.cancel();
+  waits.join();
+  BOOST_REQUIRE(report.has_value());
+  BOOST_TEST(report->error_class == "JobDropped");
 }
 
 BOOST_FIXTURE_TEST_CASE(circles_and_unknown_names_are_refused_before_anything_is_sent, Flows) {

@@ -337,6 +337,33 @@ BOOST_AUTO_TEST_CASE(waiting_steps_of_a_cancelled_flow_are_skipped) {
   BOOST_TEST(told(fake) == Strings{"finished"}, boost::test_tools::per_element());
 }
 
+BOOST_AUTO_TEST_CASE(a_step_that_never_runs_leaves_its_report_in_a_fake) {
+  Fake fake(all_jobs());
+  Client client;
+  const auto flow_of = [&](IfFailed if_failed, const std::string& jid) {
+    Flow flow(client);
+    flow.add("one", Row{"one", true}, {}, {.retry = false});
+    flow.add("two", Row{"two"}, {.after = {"one"}, .if_failed = if_failed},
+             {.jid = jid, .keep_result = std::chrono::hours(1)});
+    flow.push();
+    return flow;
+  };
+  const auto error_of = [&](const std::string& jid) {
+    const auto report = client.wait(jid, std::chrono::milliseconds(0));
+    return report ? std::string(to_string(report->state)) + " " + report->error_class : "none";
+  };
+  flow_of(IfFailed::skip, "skipped");
+  BOOST_TEST(error_of("skipped") == "none");
+  BOOST_TEST((client.find("skipped")->state == JobState::queued));
+  BOOST_CHECK_THROW(fake.drain(), std::runtime_error);
+  BOOST_TEST(error_of("skipped") == "done StepSkipped");
+  flow_of(IfFailed::fail, "failed");
+  BOOST_CHECK_THROW(fake.drain(), std::runtime_error);
+  BOOST_TEST(error_of("failed") == "dead DependencyFailed");
+  flow_of(IfFailed::fail, "cancelled").cancel();
+  BOOST_TEST(error_of("cancelled") == "done JobDropped");
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 BOOST_FIXTURE_TEST_SUITE(inline_mode, Fresh)

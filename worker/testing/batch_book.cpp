@@ -122,6 +122,7 @@ void BatchBook::cancel(std::string_view bid) {
     if (!step.is_queued || !step.failed.empty()) continue;
     step.is_queued = false;
     batch->set(i, State::succeeded);
+    keep_report(step, JobState::done, "JobDropped", "its batch was cancelled");
   }
   settle(batch);
 }
@@ -149,6 +150,7 @@ BatchAnswer BatchBook::add_steps(std::string_view bid, const std::vector<NewStep
     step.before = added.before;
     step.after = added.after;
     step.if_failed = added.if_failed;
+    step.keeps_report = !added.report.empty();
     batch->states.push_back(State::pending);
     ++batch->counts[0];
     if (step.before == 0) release(step);
@@ -243,6 +245,15 @@ void BatchBook::release(Step& step) {
   due_.push_back(pushed_now(step.kept));
 }
 
+void BatchBook::keep_report(Step& step, JobState state, std::string error_class, std::string message) {
+  if (!step.keeps_report) return;
+  step.report = JobReport{.jid = read_kept(step.kept).jid,
+                          .state = state,
+                          .error_class = std::move(error_class),
+                          .error_message = std::move(message),
+                          .ended_at = std::chrono::system_clock::now()};
+}
+
 std::string BatchBook::dead_record(const Step& step, const std::string& why) {
   const KeptJob kept = read_kept(step.kept);
   return kept.payload + R"(,"error_class":"DependencyFailed","error_message":")" + why + R"(","failed_at":)" +
@@ -254,6 +265,7 @@ void BatchBook::follow(Batch& batch, std::uint32_t ended) {
   std::deque<std::uint32_t> all{ended};
   for (; !all.empty(); all.pop_front()) {
     const std::uint32_t one = all.front();
+    const std::string why = "the step " + batch.steps[one].name + " has died";
     for (const std::uint32_t of : batch.steps[one].after) {
       Step& step = batch.steps[of];
       if (!step.is_queued) continue;
@@ -262,10 +274,12 @@ void BatchBook::follow(Batch& batch, std::uint32_t ended) {
       } else if (step.if_failed == "skip") {
         step.is_queued = false;
         batch.set(of, State::succeeded);
+        keep_report(step, JobState::done, "StepSkipped", why);
         all.push_back(of);
       } else if (step.failed.empty()) {
-        step.failed = dead_record(step, "the step " + batch.steps[one].name + " has died");
+        step.failed = dead_record(step, why);
         batch.set(of, State::dead);
+        keep_report(step, JobState::dead, "DependencyFailed", why);
         all.push_back(of);
       }
     }
@@ -280,6 +294,7 @@ void BatchBook::pass(Batch& batch, std::uint32_t one, std::uint32_t of) {
   if (--step.before > 0) return;
   if (!step.failed.empty()) batch.set(of, State::pending);
   step.failed.clear();
+  step.report.reset();
   release(step);
 }
 
@@ -298,6 +313,17 @@ std::optional<std::string> BatchBook::take_failed_step(std::string_view jid) {
       if (step.failed.empty() || read_kept(step.kept).jid != jid) continue;
       step.is_queued = false;
       return std::exchange(step.failed, {});
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<JobReport> BatchBook::report_of_step(std::string_view jid) const {
+  for (const Batch& batch : all_) {
+    for (const Step& step : batch.steps) {
+      const bool waits = step.is_queued && step.failed.empty();
+      if ((!waits && !step.report) || read_kept(step.kept).jid != jid) continue;
+      return waits ? JobReport{.jid = std::string(jid), .state = JobState::queued} : step.report;
     }
   }
   return std::nullopt;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <brood/batch.hpp>
+#include <brood/report.hpp>
 #include <brood/testing/fake.hpp>
 
 #include "shared/api/push/push_writer.hpp"
@@ -50,6 +51,8 @@ class BatchBook {
   // Removes and returns such a record; nullopt: there is none.  Then the step is not pushed any more, even if the step
   // that it waits for succeeds.
   std::optional<std::string> take_failed_step(std::string_view jid);
+  // Of a step that waits for others; or that ended without a run and keeps a report.
+  std::optional<JobReport> report_of_step(std::string_view jid) const;
 
   std::vector<FakeBatch> batches() const;  // in the order in which they were opened
 
@@ -70,6 +73,8 @@ class BatchBook {
     std::string if_failed;
     std::vector<std::uint32_t> passed;  // the steps that it does not wait for any more
     std::string failed;                 // its record, after the death of a step that it waits for
+    bool keeps_report = false;
+    std::optional<JobReport> report = {};  // of its end without a run
   };
   struct Batch {
     std::string bid, description, parent;
@@ -102,6 +107,7 @@ class BatchBook {
   void follow(Batch& batch, std::uint32_t ended);
   void pass(Batch& batch, std::uint32_t one, std::uint32_t of);
   void release(Step& step);
+  static void keep_report(Step& step, JobState state, std::string error_class, std::string message);
   static std::string dead_record(const Step& step, const std::string& why);
 
   std::vector<Batch> all_;

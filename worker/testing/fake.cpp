@@ -147,10 +147,17 @@ struct Fake::State : PushReceiver {
       if (job != waiting.end())
         return JobReport{.jid = job->jid, .state = job->at ? JobState::scheduled : JobState::queued};
     }
-    return runner.report(jid);
+    if (auto report = runner.report(jid)) return report;
+    const std::lock_guard lock(mutex);
+    return book.report_of_step(jid);
   }
   // Returns at once: no job ends meanwhile, since the test itself performs the jobs.
-  std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds) override { return runner.report(jid); }
+  std::optional<JobReport> wait(std::string_view jid, std::chrono::milliseconds) override {
+    if (auto report = runner.report(jid)) return report;
+    const std::lock_guard lock(mutex);
+    auto step = book.report_of_step(jid);
+    return step && step->state != JobState::queued ? step : std::nullopt;
+  }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
     return runner.cancel_iteration(jid, now);
   }

@@ -174,7 +174,11 @@ struct Inline::State : PushReceiver {
     const std::lock_guard lock(mutex);
     return locks.holder(name);
   }
-  std::optional<JobReport> find(std::string_view jid) override { return runner.report(jid); }
+  std::optional<JobReport> find(std::string_view jid) override {
+    if (auto report = runner.report(jid)) return report;
+    const std::lock_guard lock(mutex);
+    return book.report_of_step(jid);
+  }
   std::int64_t cancel_iteration(std::string_view jid, std::int64_t now) override {
     return runner.cancel_iteration(jid, now);
   }

@@ -161,11 +161,12 @@ std::string BatchSender::kept(Push job) {
   return callback_value(push.queue, times == TimeUnit::integer_milliseconds, push.jid, push.payload);
 }
 
-std::string BatchSender::kept_step(Push job, const std::string& bid, std::uint32_t index) {
+void BatchSender::keep_step(Push job, const std::string& bid, std::uint32_t index, NewStep& step) {
   TimeUnit times{};
   ClientPush push = prepare_kept(std::move(job), times);
-  return callback_value(push.queue, times == TimeUnit::integer_milliseconds, push.jid,
-                        with_place_in_batch(push.payload, bid, index));
+  step.report = report_of_step(push.payload);
+  step.kept = callback_value(push.queue, times == TimeUnit::integer_milliseconds, push.jid,
+                             with_place_in_batch(push.payload, bid, index));
 }
 
 void BatchSender::push_steps(const BatchPush& push, const std::vector<NewStep>& steps) {

@@ -32,9 +32,10 @@ class BatchSender {
   std::optional<ClientPush> prepare(Push job);
   // Sends at most max_jobs_pushed_to_batch jobs, in as many scripts as they have destinations.  `numbers` counts these.
   void push(const BatchPush& push, std::uint64_t& numbers, std::vector<ClientPush> jobs);
-  // The text that Redis keeps of a callback, or of a step of a flow, until a script pushes it.
+  // The text that Redis keeps of a callback until a script pushes it.
   std::string kept(Push job);
-  std::string kept_step(Push job, const std::string& bid, std::uint32_t index);
+  // Writes the same of a step of a flow into it, and what is noted of its report.
+  void keep_step(Push job, const std::string& bid, std::uint32_t index, NewStep& step);
   // All steps of a flow; those that wait for no other begin.
   void push_steps(const BatchPush& push, const std::vector<NewStep>& steps);
 

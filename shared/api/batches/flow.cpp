@@ -117,7 +117,7 @@ void Flow::push() {
   for (std::uint32_t i = 0; i < steps.size(); ++i) {
     Push& job = state_->added[i].job;
     job.members.emplace_back("step", '"' + steps[i].name + '"');
-    steps[i].kept = handle.sender().kept_step(std::move(job), handle.bid(), i);
+    handle.sender().keep_step(std::move(job), handle.bid(), i, steps[i]);
   }
   state_->was_pushed = true;
   const BatchPush push = handle.begin_push();

@@ -2,8 +2,12 @@
 
 #include <map>
 
+#include "shared/base/contains_text.hpp"
 #include "shared/base/plain_number.hpp"
 #include "shared/base/planted_bug.hpp"
+#include "shared/job/job_report.hpp"
+#include "shared/job/payload.hpp"
+#include "shared/store/kept_report.hpp"
 #include "shared/store/keys.hpp"
 
 namespace brood {
@@ -38,6 +42,14 @@ unsigned state_in(std::string_view bits, std::uint32_t index) {
 
 }  // namespace
 
+std::string report_of_step(const std::string& payload) {
+  if (!contains_text(payload, mark_of_report)) return "";
+  const Payload job = Payload::parse(payload);
+  const auto seconds = keeps_report_for(job.raw("keep_result"));
+  const auto jid = job.raw("jid");
+  return seconds && jid ? std::to_string(*seconds).append(" ").append(*jid) : "";
+}
+
 ScriptCall add_steps(const BatchPush& push, std::uint64_t number, std::uint32_t first,
                      const std::vector<NewStep>& steps) {
   ScriptCall call{&scripts::add_steps,
@@ -46,7 +58,7 @@ ScriptCall add_steps(const BatchPush& push, std::uint64_t number, std::uint32_t 
   for (const NewStep& step : steps) {
     const std::size_t less = step.before > 1 && planted(PlantedBug::step_waits_for_one_less) ? 1 : 0;
     call.args.insert(call.args.end(), {step.name, step.kept, std::to_string(step.before - less), joined(step.after),
-                                       std::string(step.if_failed)});
+                                       std::string(step.if_failed), step.report});
   }
   return call;
 }

@@ -26,7 +26,12 @@ struct NewStep {
   std::size_t before = 0;                 // how many steps it waits for
   std::vector<std::uint32_t> after = {};  // the indices of those that wait for it
   std::string_view if_failed = "fail";    // "fail", "run" or "skip"
+  std::string report = {};                // from report_of_step()
 };
+
+// "<seconds> <jid as JSON>": how long the report of a step with this payload is kept, for steps that end without a run
+// (report_step() in pieces/batches.lua).  Empty: it keeps none.
+std::string report_of_step(const std::string& payload);
 
 // `first` is the index of the first step.  `number` counts the slices of the push from 1.
 ScriptCall add_steps(const BatchPush& push, std::uint64_t number, std::uint32_t first,

@@ -67,6 +67,8 @@ local function batches()
     return entry
   end
 
+  local function no_queue(kept) return "NoQueue", "queue:" .. kept.queue .. " is no list, or may not be written to" end
+
   -- Pushes a job to its queue, or to the dead set if the queue's key is no list.  Returns whether it went to the queue.
   local function push(batch, kept)
     local payload = kept.payload .. ',"enqueued_at":' .. kept.time .. "}"
@@ -76,8 +78,21 @@ local function batches()
       if base then redis.pcall("ZADD", batch.prefix .. "brood:tenants:" .. base, "NX", 0, tenant) end
       return true
     end
-    bury(batch, kept, "NoQueue", "queue:" .. kept.queue .. " is no list, or may not be written to")
+    bury(batch, kept, no_queue(kept))
     return false
+  end
+
+  -- Writes the report of a step that ends without a run, if it keeps one, and wakes those who wait for it: see
+  -- kept_report.hpp.
+  local function report_step(batch, of, kept, state, error_class, message)
+    local seconds, jid = (redis.call("HGET", batch.key .. ":steps", "report:" .. of) or ""):match("^(%d+) (.+)$")
+    if not seconds then return end
+    local key = batch.prefix .. "brood:report:" .. kept.jid
+    redis.pcall("DEL", key)
+    redis.pcall("RPUSH", key, '{"jid":' .. jid .. ',"state":"' .. state .. '","result":null,"error_class":"' .. error_class ..
+                '","error_message":"' .. message .. '","elapsed":null,"ended_at":' .. now_ms:sub(1, -4) .. "." ..
+                now_ms:sub(-3) .. "}")
+    redis.pcall("EXPIRE", key, seconds)
   end
 
   -- Notes that the callbacks of an event have ended.  Returns whether that may make an event of the parent due.
@@ -132,6 +147,7 @@ local function batches()
   --   name:<of>   queued:<of>: what is pushed at its release, absent afterwards   before:<of>: the number of steps
   --   that it waits for
   --   after:<of>: the indices of those that wait for it   if_failed:<of>: its fate when one of these dies
+  --   report:<of>: the seconds for which its report is kept, and its jid as JSON; absent if it has no report
   --   passed:<one>:<of>: it no longer waits for this one   failed:<of>: its entry in the dead set, after such a death
   local function set_state(batch, of, state) redis.call("BITFIELD", batch.key .. ":states", "SET", "u2", "#" .. of, state) end
 
@@ -140,6 +156,7 @@ local function batches()
     if not push(batch, kept) then
       set_state(batch, of, 2)
       batch.dead, batch.has_death = batch.dead + 1, true
+      report_step(batch, of, kept, "dead", no_queue(kept))
     end
   end
 
@@ -154,14 +171,16 @@ local function batches()
         local queued, if_failed, failed = unpack(redis.call("HMGET", steps, "queued:" .. of, "if_failed:" .. of, "failed:" .. of))
         local kept = queued and read_kept(queued)
         if kept and how == "dead" and if_failed ~= "run" then
+          local why = "the step " .. (redis.call("HGET", steps, "name:" .. one) or one) .. " has died"
           if if_failed == "skip" then
             redis.call("HDEL", steps, "queued:" .. of)
             set_state(batch, of, 3)
             batch.succeeded = batch.succeeded + 1
+            report_step(batch, of, kept, "done", "StepSkipped", why)
             ended[#ended + 1] = {of, "done"}
           elseif not failed then
-            local name = redis.call("HGET", steps, "name:" .. one) or one
-            redis.call("HSET", steps, "failed:" .. of, bury(batch, kept, "DependencyFailed", "the step " .. name .. " has died"))
+            redis.call("HSET", steps, "failed:" .. of, bury(batch, kept, "DependencyFailed", why))
+            report_step(batch, of, kept, "dead", "DependencyFailed", why)
             set_state(batch, of, 2)
             batch.dead = batch.dead + 1
             ended[#ended + 1] = {of, "dead"}
@@ -185,21 +204,35 @@ local function batches()
     end
   end
 
+  -- Calls `visit` with the index of each step that waits for others, and its job.
+  local function each_waiting_step(batch, visit)
+    if batch.steps == 0 then return end
+    for _, field in ipairs(redis.call("HKEYS", batch.key .. ":steps")) do
+      local of = field:match("^queued:(%d+)$")
+      if of and redis.call("HEXISTS", batch.key .. ":steps", "failed:" .. of) == 0 then
+        visit(of, read_kept(redis.call("HGET", batch.key .. ":steps", field)))
+      end
+    end
+  end
+
   local function cancel(key)
     redis.call("HSETNX", key, "cancelled", now_s)
     redis.call("HSET", key, "open", 0)
     local batch = read(key)
-    if batch.steps > 0 then
-      for _, field in ipairs(redis.call("HKEYS", key .. ":steps")) do
-        local of = field:match("^queued:(%d+)$")
-        if of and redis.call("HEXISTS", key .. ":steps", "failed:" .. of) == 0 then
-          redis.call("HDEL", key .. ":steps", field)
-          set_state(batch, of, 3)
-          redis.call("HINCRBY", key, "succeeded", 1)
-        end
-      end
-    end
+    each_waiting_step(batch, function(of, kept)
+      redis.call("HDEL", key .. ":steps", "queued:" .. of)
+      set_state(batch, of, 3)
+      redis.call("HINCRBY", key, "succeeded", 1)
+      report_step(batch, of, kept, "done", "JobDropped", "its batch was cancelled")
+    end)
     settle(key)
+  end
+
+  -- For a batch that is deleted: its steps that wait go with it.
+  local function report_deleted_steps(batch)
+    each_waiting_step(batch, function(of, kept)
+      report_step(batch, of, kept, "dead", "JobDeleted", "its batch was deleted")
+    end)
   end
 
   -- Cancels the batches that jobs which have ended were still pushing: such a job ended before its push returned, so its
@@ -275,7 +308,7 @@ local function batches()
   end
 
   made_batches = {now_s = now_s, pending_for = pending_for, ended_for = ended_for, read = read, exists = exists, expire = expire,
-                  settle = settle, cancel = cancel, close = close, end_jobs = end_jobs, end_callback = end_callback, release = release,
+                  settle = settle, cancel = cancel, report_deleted_steps = report_deleted_steps, close = close, end_jobs = end_jobs, end_callback = end_callback, release = release,
                   read_kept = read_kept}
   return made_batches
 end

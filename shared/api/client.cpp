@@ -18,6 +18,7 @@
 #include "shared/api/push/push_receiver.hpp"
 #include "shared/api/push/push_sender.hpp"
 #include "shared/api/push/push_writer.hpp"
+#include "shared/api/push/spread.hpp"
 #include "shared/api/readings.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/encryption/last_argument.hpp"
@@ -30,8 +31,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto between_attempts = 20ms;
-constexpr std::chrono::milliseconds least_spread = 5s;  // Sidekiq's, which looks for due jobs every five seconds
-
 // A payload made by a client stays as it is: its argument was encrypted then, or never.
 bool is_to_be_sealed(const Push& job) {
   bool says = false, was_made = false;
@@ -44,13 +43,8 @@ bool is_to_be_sealed(const Push& job) {
 
 // Gives each job its time within the spread.
 void spread_out(std::vector<Push>& jobs, std::chrono::milliseconds spread, WallTime now) {
-  if (spread <= 0ms) throw std::invalid_argument("a spread is a positive duration");
   RandomBytes random;
-  for (Push& job : jobs) {
-    if (job.at) throw std::invalid_argument("a job that has its time cannot be spread");
-    const std::chrono::duration<double> later = std::max(spread, least_spread) * random.fraction();
-    job.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(now + later);
-  }
+  for (Push& job : jobs) spread_out(job, spread, now, random);
 }
 
 }  // namespace

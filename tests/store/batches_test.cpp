@@ -251,6 +251,62 @@ BOOST_FIXTURE_TEST_CASE(scheduled_jobs_count_too, Batches) {
 }
 
 // Whichever reply is lost, each slice is in Redis once.
+BOOST_FIXTURE_TEST_CASE(a_spread_gives_each_job_of_a_batch_its_time, Batches) {
+  Batch batch(client);
+  batch.push([](BatchJobs& jobs) {
+    jobs.enqueue_bulk(std::vector<ImportRow>(200), {.spread = std::chrono::hours(1)});
+    jobs.enqueue(ImportRow{1}, {.spread = std::chrono::hours(1)});
+    jobs.enqueue_in(std::chrono::seconds(0), ImportRow{1}, {.spread = std::chrono::hours(1)});
+    for (const std::chrono::hours spread : {std::chrono::hours(0), std::chrono::hours(-1)})
+      BOOST_CHECK_THROW(jobs.enqueue(ImportRow{1}, {.spread = spread}), std::invalid_argument);
+    BOOST_CHECK_THROW(jobs.enqueue_in(std::chrono::hours(1), ImportRow{1}, {.spread = std::chrono::hours(1)}),
+                      std::invalid_argument);
+    BOOST_CHECK_THROW(
+        jobs.enqueue_at(std::chrono::system_clock::now(), ImportRow{1}, {.spread = std::chrono::hours(1)}),
+        std::invalid_argument);
+  });
+  BOOST_TEST(redis.size_of("queue:rows") == 0u);
+  BOOST_TEST(redis.size_of("schedule") == 202u);
+  const double now = epoch_seconds(wall_now());
+  std::size_t early = 0;
+  for (const auto& [payload, score] : redis.zrange("schedule")) {
+    BOOST_TEST((score > now - 60 && score < now + 3'600));
+    early += score < now + 1'800 ? 1 : 0;
+  }
+  BOOST_TEST((early > 50 && early < 150));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_callback_and_a_step_are_not_spread, Batches) {
+  const EnqueueOptions spread{.spread = std::chrono::hours(1)};
+  Batch batch(client);
+  BOOST_CHECK_THROW(batch.on(BatchEvent::success, Report{"success"}, spread), std::invalid_argument);
+  Flow flow(client);
+  BOOST_CHECK_THROW(flow.on(BatchEvent::success, Report{"success"}, spread), std::invalid_argument);
+  BOOST_CHECK_THROW(flow.add("one", ImportRow{1}, {}, spread), std::invalid_argument);
+}
+
+BOOST_FIXTURE_TEST_CASE(a_jid_is_for_one_job_of_a_bulk, Batches) {
+  Batch batch(client);
+  BOOST_CHECK_THROW(batch.push([](BatchJobs& jobs) { jobs.enqueue_bulk(std::vector<ImportRow>(2), {.jid = "j1"}); }),
+                    std::invalid_argument);
+  BOOST_TEST(redis.size_of("queue:rows") == 0u);
+  Batch one(client);
+  one.push([](BatchJobs& jobs) { BOOST_TEST(jobs.enqueue_bulk(std::vector<ImportRow>(1), {.jid = "j1"}) == 1u); });
+  BOOST_TEST(redis.size_of("queue:rows") == 1u);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_place_of_a_job_in_its_batch_is_given_by_the_batch_alone, Batches) {
+  for (const std::string name : {"bid", "batch_index"}) {
+    const Push job{.job_class = "ImportRow", .queue = "rows", .members = {{name, "7"}}};
+    Batch batch(client);
+    BOOST_CHECK_THROW(batch.push([&](BatchJobs& jobs) { jobs.push(job); }), std::invalid_argument);
+    Flow flow(client);
+    flow.add("one", job);
+    BOOST_CHECK_THROW(flow.push(), std::invalid_argument);
+  }
+  BOOST_TEST(redis.size_of("queue:rows") == 0u);
+}
+
 BOOST_FIXTURE_TEST_CASE(a_push_is_whole_whichever_reply_is_lost, Batches) {
   for (std::size_t bytes = 0; bytes < 600; bytes += 10) {
     redis.flush();

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "shared/api/batches/batch_handle.hpp"
+#include "shared/api/push/spread.hpp"
 #include "shared/job/batch_membership.hpp"
 
 namespace brood {
@@ -48,6 +49,12 @@ std::string BatchJobs::push(Push job) {
   state_->gathered.push_back(*std::move(prepared));
   if (state_->gathered.size() == max_jobs_pushed_to_batch || state_->bytes > bytes_of_slice) state_->flush();
   return jid;
+}
+
+std::string BatchJobs::push(Push job, std::optional<std::chrono::milliseconds> spread) {
+  RandomBytes random;
+  if (spread) spread_out(job, *spread, state_->batch.sender().now(), random);
+  return push(std::move(job));
 }
 
 std::string BatchJobs::push_in(double seconds, Push job) {

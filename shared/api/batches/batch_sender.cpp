@@ -40,6 +40,14 @@ void require(BatchAnswer answer, const std::string& bid) {
   }
 }
 
+// The batch writes these itself.
+void refuse_place_in_batch(const Push& job) {
+  for (const auto& [name, json] : job.members) {
+    if (name == "bid" || name == "batch_index")
+      throw std::invalid_argument("\"" + name + "\" is given twice: it has a place of its own in a job of a batch");
+  }
+}
+
 BatchJob batch_job(ClientPush job) {
   BatchJob sent{std::move(job.jid), job.score ? score_text(*job.score) : "", std::move(job.payload), std::nullopt};
   if (job.lock) sent.lock = BatchJob::Lock{job.lock->name, job.lock->longest, job.lock->on_conflict};
@@ -104,6 +112,7 @@ void BatchSender::cancel(const std::string& bid) {
 }
 
 std::optional<ClientPush> BatchSender::prepare(Push job) {
+  refuse_place_in_batch(job);
   if (!writer_) writer_ = detail::Opening::writer(client_);
   const bool is_in_order = std::any_of(job.members.begin(), job.members.end(), [](const auto& member) {
     return member.first == "sequence" && member.second != "null" && member.second != "false";
@@ -162,6 +171,7 @@ std::string BatchSender::kept(Push job) {
 }
 
 void BatchSender::keep_step(Push job, const std::string& bid, std::uint32_t index, NewStep& step) {
+  refuse_place_in_batch(job);
   TimeUnit times{};
   ClientPush push = prepare_kept(std::move(job), times);
   step.report = report_of_step(push.payload);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -48,19 +49,20 @@ class BROOD_API BatchJobs {
   // batch was cancelled or deleted meanwhile.
   template <typename Job>
   std::string enqueue(const Job& job, const EnqueueOptions& options = {}) {
-    return push(detail::pushed_job(job, options));
+    return push(detail::pushed_job(job, options), options.spread);
   }
   // Enqueues a job, as Client::enqueue_in() does.
   template <typename Number, typename Period, typename Job>
   std::string enqueue_in(std::chrono::duration<Number, Period> delay, const Job& job,
                          const EnqueueOptions& options = {}) {
-    return push_in(std::chrono::duration<double>(delay).count(), detail::pushed_job(job, options));
+    if (delay <= delay.zero()) return enqueue(job, options);
+    return push_in(std::chrono::duration<double>(delay).count(), detail::unspread_job(job, options, has_its_time));
   }
   // Enqueues a job, as Client::enqueue_at() does.
   template <typename Duration, typename Job>
   std::string enqueue_at(std::chrono::time_point<std::chrono::system_clock, Duration> time, const Job& job,
                          const EnqueueOptions& options = {}) {
-    Push push = detail::pushed_job(job, options);
+    Push push = detail::unspread_job(job, options, has_its_time);
     push.at = std::chrono::time_point_cast<std::chrono::system_clock::duration>(time);
     return this->push(std::move(push));
   }
@@ -69,20 +71,24 @@ class BROOD_API BatchJobs {
   std::size_t enqueue_bulk(Jobs&& jobs, const EnqueueOptions& options = {}) {
     std::size_t count = 0;
     for (const auto& job : jobs) {
+      if (!options.jid.empty() && count > 0) throw std::invalid_argument("a jid is for one job");
       enqueue(job, options);
       ++count;
     }
     return count;
   }
-  // Enqueues a job given by its parts, as Client::push() does.
+  // Enqueues a job given by its parts, as Client::push() does.  Its members must not be `bid` or `batch_index`, which the
+  // batch sets.
   std::string push(Push job);
 
  private:
   friend class Batch;
   struct __attribute__((visibility("hidden"))) State;
   explicit BatchJobs(State& state) : state_(&state) {}
+  std::string push(Push job, std::optional<std::chrono::milliseconds> spread);
   std::string push_in(double seconds, Push job);
 
+  static constexpr const char* has_its_time = "a job that has its time cannot be spread";
   State* state_;
 };
 
@@ -132,10 +138,10 @@ class BROOD_API Batch {
   const std::string& bid() const;
 
   // Adds a callback; an event may have any number of them.  Throws std::invalid_argument as a push does, or if the
-  // callback has a time; std::logic_error after the first push().
+  // callback has a time or a spread; std::logic_error after the first push().
   template <typename Job>
   requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
-    on(event, detail::pushed_job(job, options));
+    on(event, detail::unspread_job(job, options, "a callback is pushed when its event happens, and cannot be spread"));
   }
   // The same for a callback given by its parts.
   void on(BatchEvent event, const Push& job);

@@ -39,7 +39,7 @@ struct EnqueueOptions {
   std::vector<std::pair<std::string, std::string>> members = {};
 
   // Schedules each job for a random time of its own between now and now plus this, at least 5 s (section 2).  Not
-  // allowed with a call that sets a time.
+  // allowed with a call that sets a time, nor for a step of a flow or a callback.
   std::optional<std::chrono::milliseconds> spread = {};
   std::size_t batch_size = 0;  // number of jobs that one command of a bulk pushes; 0: 1,000, for scheduled jobs 100
   std::string shard_by = {};   // as in Push

@@ -70,12 +70,14 @@ class BROOD_API Flow {
   const std::string& bid() const;  // the id of the batch, as Batch::bid()
 
   // Adds a step; a flow has at most 1,000.  `name` has 1 to 100 of A-Z a-z 0-9 _ . : - and differs from the names of
-  // other steps.  Throws std::invalid_argument for another name, for a job that is unique or has a time, and as a push
-  // does; std::logic_error after push().
+  // other steps.  Throws std::invalid_argument for another name, for a job that is unique or has a time or a spread, and
+  // as a push does; std::logic_error after push().
   template <typename Job>
   requires(!std::same_as<Job, Push>) StepName
       add(std::string_view name, const Job& job, const StepOptions& options = {}, const EnqueueOptions& push = {}) {
-    return add(name, detail::pushed_job(job, push), options);
+    return add(name,
+               detail::unspread_job(job, push, "a step runs when the steps before it have ended, and cannot be spread"),
+               options);
   }
   // The same for a job given by its parts.
   StepName add(std::string_view name, const Push& job, const StepOptions& options = {});
@@ -83,7 +85,7 @@ class BROOD_API Flow {
   // Adds a callback, as Batch::on() does.
   template <typename Job>
   requires(!std::same_as<Job, Push>) void on(BatchEvent event, const Job& job, const EnqueueOptions& options = {}) {
-    on(event, detail::pushed_job(job, options));
+    on(event, detail::unspread_job(job, options, "a callback is pushed when its event happens, and cannot be spread"));
   }
   // The same for a callback given by its parts.
   void on(BatchEvent event, const Push& job);

@@ -154,5 +154,12 @@ Push pushed_job(const Job& job, const EnqueueOptions& call = {}) {
   return push;
 }
 
+// The push of a job whose time is set elsewhere, so that it cannot be spread: `why` says so.
+template <typename Job>
+Push unspread_job(const Job& job, const EnqueueOptions& call, const char* why) {
+  if (call.spread) throw std::invalid_argument(why);
+  return pushed_job(job, call);
+}
+
 }  // namespace brood::detail
 #pragma GCC visibility pop

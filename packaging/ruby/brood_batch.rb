@@ -203,8 +203,8 @@ module Brood
     # Known from the beginning.
     attr_reader :bid
 
-    # Sends nothing yet.  `description` is for people.  `parent` is the bid of a batch whose callbacks wait until those of
-    # this one have run.
+    # Sends nothing yet.  `description` is for people.  `parent` is the bid of a batch that waits for this one: its
+    # callbacks of :complete, :success and :finished wait until those of the same event of this one have run.
     def initialize(description: "", parent: nil)
       if description.to_s.bytesize > LONGEST_DESCRIPTION
         raise ArgumentError, "a batch's description has at most #{LONGEST_DESCRIPTION} bytes"

@@ -145,12 +145,14 @@ BOOST_FIXTURE_TEST_CASE(the_callbacks_of_a_parent_wait_until_those_of_its_childr
   BOOST_TEST(pushed() == Strings{});
   perform("rows", {Kind::acknowledge});
   BOOST_TEST(pushed("of_child") == Strings{"success"});
-  BOOST_TEST(pushed() == (Strings{"complete", "finished"}));  // for these the child has no callbacks
+  BOOST_TEST(pushed() == (Strings{"complete", "finished"}));                 // for these the child has no callbacks
+  BOOST_TEST(counts(parent.bid()) == "complete: 0 = 0 + 0 + 0, 0 failing");  // no job is dead
   perform("of_child", {Kind::retry});
   BOOST_TEST(pushed() == (Strings{"complete", "finished"}));
   retry_all("retry");
   perform("of_child", {Kind::acknowledge});
   BOOST_TEST(pushed() == (Strings{"complete", "finished", "success"}));
+  BOOST_TEST(counts(parent.bid()) == "success: 0 = 0 + 0 + 0, 0 failing");
 }
 
 BOOST_FIXTURE_TEST_CASE(a_death_fires_its_event_in_all_parents, Batches) {
@@ -165,6 +167,7 @@ BOOST_FIXTURE_TEST_CASE(a_death_fires_its_event_in_all_parents, Batches) {
   });
   perform("rows", {Kind::move_to_dead});
   BOOST_TEST(pushed() == (Strings{"death", "complete", "finished"}));
+  BOOST_TEST(counts(top.bid()) == "finished: 0 = 0 + 0 + 0, 0 failing");  // the dead job is its child's
   retry_all("dead");
   perform("rows", {Kind::acknowledge});
   BOOST_TEST(pushed() == (Strings{"death", "complete", "finished", "success"}));

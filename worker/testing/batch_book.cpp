@@ -335,12 +335,13 @@ FakeBatch BatchBook::shown(const Batch& batch) {
   shown.bid = batch.bid;
   shown.description = batch.description;
   shown.parent = batch.parent;
-  shown.state = batch.is_cancelled            ? FakeBatch::State::cancelled
-                : batch.open > 0              ? FakeBatch::State::open
-                : fired(BatchEvent::success)  ? FakeBatch::State::success
-                : fired(BatchEvent::finished) ? FakeBatch::State::finished
-                : fired(BatchEvent::complete) ? FakeBatch::State::complete
-                                              : FakeBatch::State::running;
+  shown.state = batch.is_cancelled           ? FakeBatch::State::cancelled
+                : batch.open > 0             ? FakeBatch::State::open
+                : fired(BatchEvent::success) ? FakeBatch::State::success
+                : fired(BatchEvent::finished) && (batch.count(State::dead) > 0 || batch.has_died)
+                    ? FakeBatch::State::finished
+                : fired(BatchEvent::complete) || fired(BatchEvent::finished) ? FakeBatch::State::complete
+                                                                             : FakeBatch::State::running;
   shown.total = batch.states.size();
   shown.succeeded = batch.count(State::succeeded);
   shown.pending = batch.pending();

@@ -32,8 +32,9 @@ enum class BatchEvent {
 // The options of a batch.
 struct BatchOptions {
   std::string description = {};  // for operators, at most 1,000 bytes
-  // The bid of a batch that waits for this one: its callbacks are pushed after those of this one have run.  It must not
-  // have ended, and at most 32 batches may be nested.  Empty: no batch waits for this one.
+  // The bid of a batch that waits for this one.  Its callbacks of complete, success and finished are pushed after those
+  // of the same event of this one have run; a dead one holds up success alone.  It must not have ended, and at most 32
+  // batches may be nested.  Empty: no batch waits for this one.
   std::string parent = {};
 };
 

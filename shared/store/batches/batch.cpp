@@ -33,8 +33,9 @@ BatchState state_of(const BatchRecord& batch) {
   if (batch.cancelled_at) return BatchState::cancelled;
   if (batch.open > 0) return BatchState::open;
   if (has("success")) return BatchState::success;
-  if (has("finished")) return BatchState::finished;
-  if (has("complete")) return BatchState::complete;
+  // Without a death its success waits for a child whose success callbacks have not run.
+  if (has("finished") && (batch.dead > 0 || batch.has_died)) return BatchState::finished;
+  if (has("complete") || has("finished")) return BatchState::complete;
   return BatchState::running;
 }
 
@@ -209,6 +210,7 @@ std::optional<BatchRecord> read_batch(std::string_view bid, ReplyView hash, Repl
   batch.kids = number("kids");
   batch.open = number("open");
   batch.steps = number("steps");
+  batch.has_died = number("died") > 0;
   batch.pending = batch.total - batch.succeeded - batch.dead;
   if (const std::int64_t ms = number("created_at"); ms > 0) batch.created_at = WallTime(std::chrono::milliseconds(ms));
   if (const std::int64_t s = number("cancelled"); s > 0) batch.cancelled_at = WallTime(std::chrono::seconds(s));

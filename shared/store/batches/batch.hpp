@@ -127,8 +127,9 @@ struct BatchRecord {
   std::int64_t steps = 0;  // 0: it is no flow
   std::int64_t open = 0;   // how many of its pushers hold it open; jobs that push into their own batch do not
   std::optional<WallTime> created_at, cancelled_at;
-  std::vector<std::string> children;                  // at most most_children_shown
-  std::int64_t kids = 0;                              // how many there are
+  bool has_died = false;              // a job of it or of a child has died, perhaps one that was retried since
+  std::vector<std::string> children;  // at most most_children_shown
+  std::int64_t kids = 0;              // how many there are
   std::map<std::string, std::int64_t> fired, closed;  // events, epoch seconds
   struct Callback {
     std::string event, job_class, jid, queue;

@@ -47,8 +47,8 @@ constexpr const char* batches_footer =
   brood batches
   brood batches show mWvCzRm5yYBB2g
 
-A state is open (a push has not returned), running, complete (all jobs were attempted, and some wait for a retry),
-success, finished (all have ended, and some are dead) or cancelled.
+A state is open (a push has not returned), running, complete (all jobs were attempted, and some wait for a retry, or
+a batch below it has not succeeded), success, finished (all have ended, and some are dead) or cancelled.
 push reads a file, or - for standard input, as `brood enqueue --bulk` does, and prints the bid.  If a line is no job,
 nothing is pushed; of standard input the batch is cancelled then.
 check looks for the jobs of batches that have not ended, at all places and twice.  It counts as dead those that are

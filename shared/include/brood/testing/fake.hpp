@@ -38,9 +38,9 @@ struct BROOD_API FakeBatch {
   enum class State {
     open,       // a push into it has not returned
     running,    // some jobs were not performed yet
-    complete,   // all jobs were performed, and some wait for a retry
+    complete,   // all jobs were performed, and some wait for a retry; or its success waits for that of a child
     success,    // all jobs have succeeded
-    finished,   // all jobs have ended, and some are dead
+    finished,   // all jobs have ended, and some are dead, of the batch or of a child
     cancelled,  // it was cancelled
   };
   std::string bid;            // as Batch::bid()

@@ -17,7 +17,8 @@ namespace brood {
 // A list or a sorted set of jobs.
 struct PlaceOfJobs {
   // sequence: it waits for the jobs before it
-  enum class Kind { queue, in_flight, schedule, retry, dead, quarantine, sequence } kind = Kind::queue;
+  // flow: it waits for other steps; these lie in hashes, which find_waiting_step() looks through, and no key is of it
+  enum class Kind { queue, in_flight, schedule, retry, dead, quarantine, sequence, flow } kind = Kind::queue;
   RedisKey key;
   std::string queue = {};                 // bare name; of queues, and of lists in flight
   std::string sequence = {};              // name; of a list whose jobs wait for it

@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(steps_of_a_flow_that_wait_for_others_are_shown_and_not_coun
   RedisServer redis;
   Client client(redis.url());
   Flow flow(client, {.description = "video 7"});
-  flow.add("merge", Push{.job_class = "Merge"}, {.after = {"720p", "1080p"}});
+  flow.add("merge", Push{.job_class = "Merge", .jid = "m1"}, {.after = {"720p", "1080p"}});
   flow.add("split", Push{.job_class = "Split"});
   flow.add("720p", Push{.job_class = "Encode"}, {.after = {"split"}});
   flow.add("1080p", Push{.job_class = "Encode"}, {.after = {"split"}});
@@ -231,8 +231,19 @@ BOOST_AUTO_TEST_CASE(steps_of_a_flow_that_wait_for_others_are_shown_and_not_coun
   BOOST_TEST(shows.find("    split  pending\n      720p  waiting, after split\n      1080p  waiting, after split\n"
                         "        merge  waiting, after ") != std::string::npos,
              shows);
-  BOOST_TEST(shown(redis, flow.bid(), "steps").find(R"({"name":"720p","state":"waiting","after":["split"]})") !=
+  BOOST_TEST(shown(redis, flow.bid(), "steps").find(R"({"name":"720p","state":"waiting","after":["split"],"jid":")") !=
              std::string::npos);
+
+  BOOST_TEST(shown(redis, flow.bid(), "steps").find(R"("jid":"m1")") != std::string::npos);
+  const CommandResult found = run_brood({"show", "m1", "--redis", redis.url()});
+  BOOST_TEST(found.status == 0, found.errors);
+  BOOST_TEST(found.output.find("Merge") != std::string::npos, found.output);
+  BOOST_TEST(found.output.find("for 2 other steps of batch " + flow.bid()) != std::string::npos, found.output);
+  const std::string json = run_brood({"show", "m1", "--json", "--redis", redis.url()}).output;
+  BOOST_TEST(member(json, "state") == quoted("queued"), json);
+  BOOST_TEST(member(json, "bid") == quoted(flow.bid()), json);
+  BOOST_TEST(member(json, "waits_for_steps") == "2", json);
+
   const CommandResult quiet = batches(redis, {"check"});
   BOOST_TEST(
       quiet.output.find("jobs that have not ended: 1 in queues, 3 waiting for other steps\n") != std::string::npos,

@@ -7,6 +7,7 @@
 
 #include "shared/job/payload.hpp"
 #include "shared/store/batches/flow.hpp"
+#include "shared/store/in_flight/job_search.hpp"
 #include "tests/support/eventually.hpp"
 #include "tests/support/redis_server.hpp"
 
@@ -207,6 +208,33 @@ BOOST_FIXTURE_TEST_CASE(the_end_of_a_step_that_never_runs_wakes_those_who_wait_f
   waits.join();
   BOOST_REQUIRE(report.has_value());
   BOOST_TEST(report->error_class == "JobDropped");
+}
+
+BOOST_FIXTURE_TEST_CASE(a_step_that_waits_for_others_is_found_by_its_jid, Flows) {
+  Flow other = diamond();
+  other.push();
+  perform("rows", {Kind::acknowledge});
+  Flow flow(client);
+  flow.add("one", Encode{1});
+  flow.add("two", Encode{2});
+  flow.add("last", Encode{3}, {.after = {"one", "two"}}, {.jid = "j1"});
+  flow.push();
+  const auto place = [&] {
+    const std::vector<PlacedJob> found = search_job(connection, "j1");
+    BOOST_REQUIRE(found.size() == 1u);
+    return found[0];
+  };
+  BOOST_TEST((client.find("j1").value().state == JobState::queued));
+  BOOST_TEST((place().place == PlacedJob::Place::flow));
+  BOOST_TEST(place().bid == flow.bid());
+  BOOST_TEST(place().waits_for == 2);
+  BOOST_TEST(Payload::parse(place().payload).string("class").value() == "Encode");
+  perform("rows", {Kind::acknowledge, Kind::acknowledge, Kind::acknowledge});  // two of the other flow come first
+  BOOST_TEST(place().waits_for == 1);
+  redis.command({"DEL", RedisKey("queue:rows")});
+  connection.run(end_jobs_in_batch(flow.bid(), "1", "dead 100"));
+  BOOST_TEST((place().place == PlacedJob::Place::dead));
+  BOOST_TEST(!client.find("j2").has_value());
 }
 
 BOOST_FIXTURE_TEST_CASE(circles_and_unknown_names_are_refused_before_anything_is_sent, Flows) {

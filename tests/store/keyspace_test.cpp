@@ -192,6 +192,7 @@ void Shard::count_in_batches() {
   batch.parent.clear();
   BOOST_TEST((answer(open_batch(batch, then)) == BatchAnswer::ok));
   BOOST_TEST((answer(add_steps(flow, 1, 0, {{"one", callback, 0, {}, "fail"}})) == BatchAnswer::ok));
+  BOOST_TEST(find_waiting_step(redis, "c1").value().bid == "b2");
   BOOST_TEST((answer(release_steps("b2", {0})) == BatchAnswer::ok));
   BOOST_TEST((answer(cancel_batch("b2")) == BatchAnswer::ok));
   BOOST_TEST(run(delete_batch("b2")).view().integer() == 1);

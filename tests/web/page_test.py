@@ -1175,6 +1175,11 @@ class Holdings(PageTest):
         gone = page.get("/api/v1/jobs/gone")
         self.assertEqual((gone.status, gone.json["state"], gone.json["result"]), (200, "done", {"rows": 7}))
         self.assertIn("rows", page.get("/jobs/one?jid=gone").text)
+        self.redis("HSET", "brood:batch:b1:steps", "before:0", "2",
+                   "queued:0", 'nightly s step {"class":"Report","args":[],"queue":"nightly","jid":"step"')
+        step = page.get("/api/v1/jobs/step")
+        self.assertEqual((step.status, step.json["state"], step.json["bid"], step.json["waits_for_steps"]), (200, "queued", "b1", 2))
+        self.assertIn("2 other steps", page.get("/jobs/one?jid=step").text)
         unknown = page.get("/api/v1/jobs/a%20b")
         self.assertEqual((unknown.status, unknown.json["state"], unknown.json["jid"]), (404, "unknown", "a b"))
         self.assertEqual(page.get("/api/v1/jobs/").status, 404)

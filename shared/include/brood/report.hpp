@@ -16,7 +16,7 @@ namespace brood {
 
 // The state of a job.
 enum class JobState {
-  queued,     // it waits in a queue, for its class (paused or in quarantine) or for its sequence
+  queued,     // it waits in a queue, for its class (paused or in quarantine), its sequence, or other steps of its flow
   scheduled,  // it waits for its time
   running,    // a worker has it
   retrying,   // it has failed, and waits for its retry

@@ -17,6 +17,7 @@ local of = tonumber(ARGV[4])
 for i = 5, #ARGV, 6 do
   redis.call("HSET", KEYS[2], "name:" .. of, ARGV[i], "queued:" .. of, ARGV[i + 1], "before:" .. of, ARGV[i + 2],
              "after:" .. of, ARGV[i + 3], "if_failed:" .. of, ARGV[i + 4])
+  redis.call("HSET", KEYS[2], "jid:" .. of, ARGV[i + 1]:match("^%S+ %S+ (%S+)"))
   if ARGV[i + 5] ~= "" then redis.call("HSET", KEYS[2], "report:" .. of, ARGV[i + 5]) end
   of = of + 1
 end

@@ -9,11 +9,12 @@
 #include "shared/job/payload.hpp"
 #include "shared/store/kept_report.hpp"
 #include "shared/store/keys.hpp"
+#include "shared/store/scan.hpp"
 
 namespace brood {
 
 namespace scripts {
-extern const Script add_steps, release_steps;
+extern const Script add_steps, find_step, release_steps;
 }
 
 namespace {
@@ -103,6 +104,7 @@ std::vector<FlowStep> read_steps(ReplyView steps, ReplyView states) {
     step.state = static_cast<FlowStep::State>(1 + state_in(bits, *index));
     const bool waits = fields.contains("queued:" + std::to_string(*index));
     if (waits && step.state == FlowStep::State::pending) step.state = FlowStep::State::waiting;
+    step.jid = fields["jid:" + std::to_string(*index)];
   }
   for (const auto& [field, value] : fields) {
     const auto index = field.starts_with("after:") ? plain_number<std::uint32_t>(field.substr(6)) : std::nullopt;
@@ -113,6 +115,21 @@ std::vector<FlowStep> read_steps(ReplyView steps, ReplyView states) {
   std::vector<FlowStep> all;
   for (auto& one : known) all.push_back(std::move(one.second));
   return all;
+}
+
+std::optional<WaitingStep> find_waiting_step(Channel& redis, std::string_view jid) {
+  std::optional<WaitingStep> found;
+  const std::string before = keys::batch("").name(), after = keys::batch_steps("").name().substr(before.size());
+  for_each_key_while(redis, keys::batch_steps("*"), "hash", [&](const std::string& key) {
+    const ScriptCall call{&scripts::find_step, {RedisKey(key)}, {std::string(jid), std::to_string(max_steps)}};
+    const Reply reply = redis.run(call);
+    if (reply.view().size() != 2) return true;
+    found = WaitingStep{key.substr(before.size(), key.size() - before.size() - after.size()),
+                        std::string(reply.view()[0].text()),
+                        plain_number<std::int64_t>(reply.view()[1].text()).value_or(0)};
+    return false;
+  });
+  return found;
 }
 
 Command ask_step_result(std::string_view bid, std::string_view name) {

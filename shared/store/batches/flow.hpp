@@ -2,11 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "shared/redis/command.hpp"
+#include "shared/redis/connection.hpp"
 #include "shared/redis/reply.hpp"
 #include "shared/store/batches/batch.hpp"
 #include "shared/store/script.hpp"
@@ -45,11 +47,21 @@ struct FlowStep {
   enum class State { waiting, pending, failing, dead, succeeded } state = State::pending;
   std::string name;
   std::vector<std::string> after;  // the names of the steps that it waited for
+  std::string jid = {};            // empty: an earlier brood has pushed the flow, and the step waits no more
 };
 std::string_view to_string(FlowStep::State state);
 std::vector<Command> ask_steps(std::string_view bid);
 // In the order in which they were added; empty if it is no flow.
 std::vector<FlowStep> read_steps(ReplyView steps, ReplyView states);
+
+// A step that waits for others.
+struct WaitingStep {
+  std::string bid;
+  std::string payload;
+  std::int64_t waits_for = 0;  // so many steps
+};
+// Looks through all flows of this Redis.  Throws ConnectionLost or UnexpectedReply.
+std::optional<WaitingStep> find_waiting_step(Channel& redis, std::string_view jid);
 
 // Asks for the result that a step has left for later ones by job.result(): JSON.
 Command ask_step_result(std::string_view bid, std::string_view name);

@@ -6,6 +6,7 @@
 
 #include "shared/base/plain_number.hpp"
 #include "shared/json/json_object.hpp"
+#include "shared/store/batches/flow.hpp"
 #include "shared/store/in_flight/entry_mark.hpp"
 #include "shared/store/kept_report.hpp"
 #include "shared/store/keys.hpp"
@@ -38,6 +39,14 @@ class JobSearch {
       if (page.looked_at == 0) return;
       first += page.looked_at;
     }
+  }
+  void look_in_flows() {
+    std::optional<WaitingStep> step = find_waiting_step(redis_, jid_);
+    if (!step || !has_jid(step->payload, jid_)) return;
+    found_.push_back({.place = Place::flow,
+                      .bid = std::move(step->bid),
+                      .waits_for = step->waits_for,
+                      .payload = std::move(step->payload)});
   }
   std::vector<PlacedJob> found() && { return std::move(found_); }
 
@@ -72,6 +81,7 @@ JobState state_at(Place place) {
     case Place::queue:
     case Place::quarantine:
     case Place::sequence:
+    case Place::flow:
       break;
   }
   return JobState::queued;
@@ -108,6 +118,7 @@ LookedUpJob look_up_job(Channel& redis, std::string_view jid) {
 std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid) {
   JobSearch search(redis, jid);
   if (jid.empty()) return {};
+  search.look_in_flows();
   for_each_place_of_jobs(redis, [&](const PlaceOfJobs& at) {
     search.look(
         at.key,

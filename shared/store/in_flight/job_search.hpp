@@ -19,13 +19,16 @@ struct PlacedJob {
   Place place = Place::queue;
   std::string queue = {};                 // that it waits in, or was fetched from
   std::string sequence = {};              // that it waits for
+  std::string bid = {};                   // of its flow, while it waits for other steps
+  std::int64_t waits_for = 0;             // so many steps of it
   std::string identity = {}, field = {};  // in flight: its supervisor, and the worker there as "<slot>.<incarnation>"
   std::string score_text = {};            // in a set
   std::string payload = {};
   std::int64_t returns = 0;  // from workers whose end no supervisor saw, within 72 h
 };
 
-// Finds all jobs with this jid, wherever jobs live: in queues, in flight, in the three sets and in quarantine.
+// Finds all jobs with this jid, wherever jobs live: in queues, in flight, in the three sets, in quarantine, and in
+// flows whose other steps come first.
 // Searches page by page in the direction in which jobs move, so a job that moves meanwhile is found further on, and
 // possibly twice.  Throws ConnectionLost or UnexpectedReply.
 std::vector<PlacedJob> search_job(Channel& redis, std::string_view jid);

@@ -199,6 +199,8 @@ const char* name_of_place(Place place) {
       return "in quarantine or of a paused class";
     case Place::sequence:
       return "waiting for their sequences";
+    case Place::flow:
+      return "waiting for other steps";
   }
   return "somewhere";
 }
@@ -219,6 +221,8 @@ const char* what_became_of_callback(Place place) {
       return "waits in quarantine, or for its paused class";
     case Place::sequence:
       return "waits for the jobs before it in its sequence";
+    case Place::flow:
+      return "waits for other steps of its flow";
   }
   return "waits";
 }

@@ -223,6 +223,7 @@ std::string batch_json(const ListedBatch& listed, TellOf tells) {
         .text("name", step.name)
         .text("state", to_string(step.state))
         .texts("after", step.after)
+        .text_or_null("jid", step.jid)
         .object();
   });
   if (!listed.shard.empty()) json.text("shard", listed.shard);

@@ -16,6 +16,7 @@
 #include "supervisor/cli/jobs/job_text.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
 #include "supervisor/cli/lists/shown_job.hpp"
+#include "supervisor/cli/terminal/count_text.hpp"
 #include "supervisor/cli/terminal/terminal.hpp"
 
 namespace brood {
@@ -55,6 +56,11 @@ std::string text_of(const ShownJob& job, const Style& style) {
       add(text, style, "Due", moment(leading_number<double>(job.placed->score_text)));
   }
   if (job.pause) add(text, style, "Waits", "for its class, which is " + pause_text(job.pause->second));
+  if (job.placed && job.placed->place == PlacedJob::Place::flow)
+    add(text, style, "Waits",
+        fmt::format("for {} of batch {}",
+                    counted(static_cast<std::uint64_t>(job.placed->waits_for), "other step", "other steps"),
+                    job.placed->bid));
   add(text, style, "Shard", job.shard);
   if (job.holder) {
     add(text, style, "With", with_whom(*job.holder));

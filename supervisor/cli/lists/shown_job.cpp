@@ -85,6 +85,8 @@ std::string shown_job_json(const ShownJob& job) {
     more.text("paused_class", job.pause->first)
         .number("paused_until", job.pause->second.until)
         .text_or_null("pause_reason", job.pause->second.reason);
+  if (job.placed && job.placed->place == PlacedJob::Place::flow)
+    more.text("bid", job.placed->bid).number("waits_for_steps", job.placed->waits_for);
   std::string json = report_json(job.report);
   json.back() = ',';
   return json + more.object().substr(1);

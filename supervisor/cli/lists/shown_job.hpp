@@ -33,7 +33,8 @@ struct ShownJob {
 ShownJob look_for_job(ShardConnections& shards, const std::string& jid);
 
 // For programs: a report with "class", "queue", "due_at", "host", "pid", "slot", "since", "progress" and "shard", each
-// null if unknown.  While the job waits for its class, also "paused_class", "paused_until" and "pause_reason".
+// null if unknown.  While the job waits for its class, also "paused_class", "paused_until" and "pause_reason"; while
+// it waits for other steps of its flow, "bid" and "waits_for_steps", their number.
 std::string shown_job_json(const ShownJob& job);
 
 }  // namespace brood

@@ -60,6 +60,11 @@ ShownState state_of_job(const PlacedJob& job, const StatusReport& report, const 
       return {Tone::bad, "quarantine", Html("Its class is in quarantine or paused.")};
     case PlacedJob::Place::sequence:
       return {Tone::good, "waits", Html("It waits for the jobs before it in the sequence {}.", job.sequence)};
+    case PlacedJob::Place::flow:
+      return {Tone::good, "waits",
+              Html("It waits for {} of its flow, the batch {}.",
+                   counted(static_cast<std::uint64_t>(job.waits_for), "other step", "other steps"),
+                   link_by_name(Url("/batches/one").with("bid", job.bid), job.bid))};
   }
   return {Tone::plain, "", Html()};
 }

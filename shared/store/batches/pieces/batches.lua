@@ -144,8 +144,8 @@ local function batches()
   end
 
   -- The steps of a flow are in a hash of their own; `of` is the index of each:
-  --   name:<of>   queued:<of>: what is pushed at its release, absent afterwards   before:<of>: the number of steps
-  --   that it waits for
+  --   name:<of>   jid:<of>   queued:<of>: what is pushed at its release, absent afterwards   before:<of>: the number of
+  --   steps that it waits for
   --   after:<of>: the indices of those that wait for it   if_failed:<of>: its fate when one of these dies
   --   report:<of>: the seconds for which its report is kept, and its jid as JSON; absent if it has no report
   --   passed:<one>:<of>: it no longer waits for this one   failed:<of>: its entry in the dead set, after such a death

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "shared/base/clock.hpp"
+#include "shared/base/paths.hpp"
 #include "shared/base/plain_number.hpp"
 #include "shared/job/job_report.hpp"
 #include "shared/json/json_object.hpp"
 #include "shared/json/json_writer.hpp"
 #include "shared/store/report/work_entries.hpp"
 #include "shared/store/worker_field.hpp"
+#include "supervisor/cli/access/machine_status.hpp"
 #include "supervisor/cli/lists/class_list.hpp"
 
 namespace brood {
@@ -25,6 +28,17 @@ ShownJob::Holder holder_of(const PlacedJob& placed) {
   return holder;
 }
 
+// Reads the scoreboards of this machine, which are ahead of the heartbeats.
+void prefer_scoreboard(ShownJob::Holder& holder, const PlacedJob& placed, const std::string& jid) {
+  const MachineStatus machine = read_scoreboards(runtime_directory());
+  for (const WorkerStatus& worker : machine.workers) {
+    if (worker.state != "busy" || worker.jid != jid || worker.identity != placed.identity || worker.slot != holder.slot)
+      continue;
+    holder.since = static_cast<std::int64_t>(epoch_seconds(wall_now()) - worker.age);
+    holder.progress = worker.progress;
+  }
+}
+
 ShownJob::Holder ask_holder(Channel& redis, const PlacedJob& placed, const std::string& jid) {
   ShownJob::Holder holder = holder_of(placed);
   const Reply reply = redis.call(ask_running(placed.identity));
@@ -34,6 +48,7 @@ ShownJob::Holder ask_holder(Channel& redis, const PlacedJob& placed, const std::
     holder.since = running->run_at;
     holder.progress = running->progress;
   }
+  prefer_scoreboard(holder, placed, jid);
   return holder;
 }
 

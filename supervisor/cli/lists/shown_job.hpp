@@ -17,7 +17,8 @@ struct ShownJob {
   JobReport report;
   std::optional<PlacedJob> placed;  // where it lies
   std::string shard;                // empty if there is only one, or if the job is nowhere
-  // The worker that holds the job if it is in flight, as of its supervisor's last heartbeat.
+  // The worker that holds the job if it is in flight: as of its scoreboard on this machine, else as of its supervisor's
+  // last heartbeat.
   struct Holder {
     std::string host;
     std::int64_t pid = 0;                 // of the supervisor

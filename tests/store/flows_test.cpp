@@ -199,6 +199,19 @@ BOOST_FIXTURE_TEST_CASE(a_step_that_no_queue_takes_leaves_a_report, StepReports)
   BOOST_TEST(report() == "dead NoQueue: queue:away is no list, or may not be written to");
 }
 
+BOOST_AUTO_TEST_CASE(a_client_with_the_least_rights_writes_the_reports_of_the_steps_that_it_cancels) {
+  RedisServer redis({.users = true});
+  Client client(redis.url_of("brood-client"));
+  Flow flow(client);
+  flow.add("one", Encode{1});
+  flow.add("two", Encode{2}, {.after = {"one"}}, {.jid = "j1", .keep_result = std::chrono::hours(1)});
+  flow.push();
+  flow.cancel();
+  const auto report = client.wait("j1", std::chrono::milliseconds(0));
+  BOOST_REQUIRE(report.has_value());
+  BOOST_TEST(report->error_class == "JobDropped");
+}
+
 BOOST_FIXTURE_TEST_CASE(the_end_of_a_step_that_never_runs_wakes_those_who_wait_for_it, StepReports) {
   Flow flow = two_steps(IfFailed::fail);
   std::optional<JobReport> report;

@@ -29,7 +29,7 @@ local function batches()
   if made_batches then return made_batches end
   local time = redis.call("TIME")
   local now_s, now_ms = tonumber(time[1]), string.format("%d%03d", time[1], math.floor(time[2] / 1000))
-  local pending_for, ended_for = 2592000, 86400
+  local pending_for, ended_for, most_steps = 2592000, 86400, 1000
   local numbers = {"total", "succeeded", "failing", "dead", "open", "opening", "kids", "kids:complete", "kids:success",
                    "kids:finished", "died", "cancelled", "steps"}
 
@@ -88,8 +88,8 @@ local function batches()
     local seconds, jid = (redis.call("HGET", batch.key .. ":steps", "report:" .. of) or ""):match("^(%d+) (.+)$")
     if not seconds then return end
     local key = batch.prefix .. "brood:report:" .. kept.jid
-    redis.pcall("DEL", key)
-    redis.pcall("RPUSH", key, '{"jid":' .. jid .. ',"state":"' .. state .. '","result":null,"error_class":"' .. error_class ..
+    redis.pcall("UNLINK", key)    -- brood-client may do this, and not DEL and RPUSH
+    redis.pcall("LPUSH", key, '{"jid":' .. jid .. ',"state":"' .. state .. '","result":null,"error_class":"' .. error_class ..
                 '","error_message":"' .. message .. '","elapsed":null,"ended_at":' .. now_ms:sub(1, -4) .. "." ..
                 now_ms:sub(-3) .. "}")
     redis.pcall("EXPIRE", key, seconds)
@@ -204,14 +204,13 @@ local function batches()
     end
   end
 
-  -- Calls `visit` with the index of each step that waits for others, and its job.
+  -- Calls `visit` with the index of each step that waits for others, and its job.  By commands that brood-client may run.
   local function each_waiting_step(batch, visit)
-    if batch.steps == 0 then return end
-    for _, field in ipairs(redis.call("HKEYS", batch.key .. ":steps")) do
-      local of = field:match("^queued:(%d+)$")
-      if of and redis.call("HEXISTS", batch.key .. ":steps", "failed:" .. of) == 0 then
-        visit(of, read_kept(redis.call("HGET", batch.key .. ":steps", field)))
-      end
+    local steps = batch.key .. ":steps"
+    for index = 0, math.min(batch.steps, most_steps) - 1 do
+      local of = string.format("%d", index)
+      local queued = redis.call("HGET", steps, "queued:" .. of)
+      if queued and redis.call("HEXISTS", steps, "failed:" .. of) == 0 then visit(of, read_kept(queued)) end
     end
   end
 

@@ -14,7 +14,7 @@ bool is_markup(char c) { return c == '<' || c == '>' || c == '&' || c == '"' || 
 
 bool is_word(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-         std::string_view("_.:@/*-").find(c) != std::string_view::npos;
+         std::string_view("_.:@/*!~-").find(c) != std::string_view::npos;
 }
 
 }  // namespace

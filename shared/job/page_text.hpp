@@ -37,7 +37,7 @@ std::string from_page_text(std::string_view shown);
 // For names, also within quotes: each of < > & " ' becomes _.
 std::string page_name(std::string text);
 
-// For names that an operator chose: any character but A-Z a-z 0-9 _ . : @ / * - becomes -.
+// For names and patterns that an operator chose: any character but A-Z a-z 0-9 _ . : @ / * ! ~ - becomes -.
 std::string page_word(std::string text);
 
 // Whether page_name() would change it.

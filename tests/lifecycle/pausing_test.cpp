@@ -261,4 +261,10 @@ BOOST_AUTO_TEST_CASE(queues_of_a_pattern_are_taken_in_its_place_and_excluded_one
   push("mail_bulk", 1);
   BOOST_REQUIRE_MESSAGE(eventually([&] { return ledger.has_done(25); }, 20s), brood.log_tail());
   BOOST_TEST(redis.size_of("queue:mail_bulk") == 6U);
+
+  const auto enqueued_in = [&](const std::string& queue) {
+    return run_brood({"enqueue", "--redis", redis.url(), "-q", queue, "Ledger", ledger.path(), "last", "0"}).errors;
+  };
+  BOOST_TEST(enqueued_in("other") == "");
+  BOOST_TEST(enqueued_in("mail_bulk").find("no process fetches from queue \"mail_bulk\" now") != std::string::npos);
 }

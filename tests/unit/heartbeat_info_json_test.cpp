@@ -92,6 +92,14 @@ BOOST_AUTO_TEST_CASE(the_wildcard_queue_is_shown) {
   BOOST_TEST(info.find(R"("queues":["*"])") != info.npos);
 }
 
+// Other processes match queues with them.
+BOOST_AUTO_TEST_CASE(patterns_with_exclusions_and_of_tenants_are_told_whole) {
+  ProcessFacts all = facts();
+  all.capsules = {capsule("default", 1, {{"mail*", 0}, {"!mail_bulk", 0}, {"images~*", 0}, {"*", 0}})};
+  const std::string info = heartbeat_info(app_1(), all);
+  BOOST_TEST(info.find(R"("queues":["mail*!mail_bulk","images~*!mail_bulk","*!mail_bulk"])") != info.npos, info);
+}
+
 BOOST_AUTO_TEST_CASE(thread_ids_are_short_and_differ_by_slot_and_incarnation) {
   std::set<std::string> ids;
   for (int slot = 0; slot < 100; ++slot) {

@@ -122,8 +122,11 @@ struct ThrowsOverLimit {
 };
 
 struct WrongLimiter {
+  std::string kind;
   void perform() {
-    brood::Limiter::concurrent("no name", 1).within_limit([] {});
+    if (kind == "name") brood::Limiter::concurrent("no name", 1).within_limit([] {});
+    if (kind == "refill") brood::Limiter::points("no-refill", 10, 0).within_limit([] {});
+    if (kind == "used") brood::Limiter::points("used", 10, 1).used(-1).within_limit([] {});
   }
 };
 

@@ -90,14 +90,16 @@ class Limiter {
                        LimiterOptions options = {}) {
     return Limiter(std::move(name), abi::limit_leaky, size, drain, std::move(options));
   }
-  // A store of `size` points, which gets back `refill_per_second` points each second.  used() sets the estimate of a
-  // run, and its Points report the real use afterwards.  It never waits.
+  // A store of `size` points, which gets back `refill_per_second` points each second, more than 0.  used() sets the
+  // estimate of a run, and its Points report the real use afterwards.  It never waits.
   static Limiter points(std::string name, std::int64_t size, double refill_per_second, LimiterOptions options = {}) {
-    const double full_in_ms = refill_per_second > 0 ? 1000.0 * static_cast<double>(size) / refill_per_second : 0;
-    const auto interval = std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(full_in_ms, 0.0, 1e12)));
+    std::chrono::milliseconds interval(0);  // invalid
+    if (refill_per_second > 0) {
+      const double full_in_ms = 1000.0 * static_cast<double>(size) / refill_per_second;
+      interval = std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(full_in_ms, 1.0, 1e12)));
+    }
     options.wait = std::chrono::milliseconds(0);
-    return Limiter(std::move(name), abi::limit_points, size, std::max(interval, std::chrono::milliseconds(1)),
-                   std::move(options));
+    return Limiter(std::move(name), abi::limit_points, size, interval, std::move(options));
   }
   // A limiter without a limit, for tests and for some tenants.
   static Limiter unlimited(std::string name = "unlimited") {

@@ -37,8 +37,11 @@ std::string why_no_limit(const Limit& limit) {
   if (limit.amount < 1 || limit.amount > (at_once ? most_at_once : most_of_interval))
     return at_once ? "a limiter has 1 to 10,000 slots" : "a limiter allows 1 to 1,000,000,000 in its interval";
   if (!at_once && (limit.interval < 1ms || limit.interval > longest_limit_interval))
-    return "a limiter's interval is 1 ms to 366 days";
-  if (limit.wanted < 0 || limit.wanted > limit.amount) return "more is wanted of a limiter than it ever allows";
+    return limit.kind == LimitKind::points
+               ? "a limiter's points refill by more than 0 a second, and all of them within 366 days"
+               : "a limiter's interval is 1 ms to 366 days";
+  if (limit.wanted < 0) return "less than 0 is wanted of a limiter";
+  if (limit.wanted > limit.amount) return "more is wanted of a limiter than it ever allows";
   if (limit.known_for < shortest_limit_knowledge || limit.known_for > longest_limit_knowledge)
     return "a limiter is known for 24 hours to 10 years";
   return "";

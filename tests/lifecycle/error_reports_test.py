@@ -28,6 +28,7 @@ class Service:
 
     def __init__(self, tls=None, port=0):
         self.taken, self.seen, self.answers, self.open = [], [], [], threading.Event()
+        self.fails_at = None  # reports with this text are answered by 500
         self.open.set()
         service = self
 
@@ -40,6 +41,8 @@ class Service:
                 service.seen.append(request)
                 service.open.wait()
                 status, headers = service.answers.pop(0) if service.answers else (200, {})
+                if service.fails_at is not None and service.fails_at in body:
+                    status = 500
                 if status is NOT_TAKEN:
                     self.close_connection = True
                     return
@@ -351,13 +354,29 @@ at_once = 1
 
     def test_a_service_that_fails_for_one_report_again_and_again_gets_the_next(self):
         hook = self.service()
-        hook.answers = [(500, {})] * 5
+        hook.fails_at = b"poison"
         running = self.running(f'[on_error]\nwebhook = "{hook.url}"\nat_once = 1\n')
-        running.push("Fail", ["poison"])
+        running.push("Fail", ["poison"], retry=0)
         eventually("it is tried five times", lambda: len(hook.seen) == 5, 60)
-        running.push("Fail", ["well"])
-        eventually("the next is taken", lambda: len(hook.taken) == 1)
+        running.push("Fail", ["well"], retry=0)
+        eventually("the next is taken", lambda: len(hook.taken) == 1, 60)
         self.assertEqual(hook.reports()[0]["error_message"], "well")
+        eventually("the first is given up", lambda: running.metric("brood_error_reports_lost_total", 'service="webhook"', 'reason="refused"') == 1, 60)
+        self.assertEqual(len(hook.seen), 7)
+
+    def test_reports_wait_for_a_service_that_fails_at_all_of_them(self):
+        hook = self.service()
+        hook.fails_at = b""
+        running = self.running(f'[on_error]\nwebhook = "{hook.url}"\nat_once = 1\n')
+        running.push("Fail", ["first"], retry=0)
+        eventually("it is tried more than five times", lambda: len(hook.seen) > 5, 60)
+        self.assertEqual(running.metric("brood_error_service_up", 'service="webhook"'), 0)
+        self.assertNotIn("error_service_is_back", running.log())
+        hook.fails_at = None
+        eventually("it is taken", lambda: len(hook.taken) == 1, 60)
+        eventually("it is up", lambda: running.metric("brood_error_service_up", 'service="webhook"') == 1)
+        self.assertEqual(running.metric("brood_error_reports_lost_total", 'service="webhook"', 'reason="refused"'), 0)
+        self.assertEqual(running.log().count("event=error_service_is_back"), 1)
 
     def test_an_answer_without_end_holds_up_no_report(self):
         hook = self.service()
@@ -438,6 +457,7 @@ queue = 15
         self.assertEqual(running.metric("brood_error_reports_total", 'service="webhook"'), 20)
         self.assertEqual(running.metric("brood_failures_in_digests_total"), 10)
         self.assertEqual(running.metric("brood_error_service_up", 'service="webhook"'), 1)
+        self.assertEqual(running.metric("brood_error_service_up", 'service="sentry"'), 0)
         self.assertEqual(running.metric("brood_error_service_up", 'service="honeybadger"'), 0)
         reports = running.status()["error_reports"]
         self.assertEqual((reports["written"], reports["unwritten"], reports["summed"], reports["forgotten"]), (30, 0, 10, 0))
@@ -446,7 +466,7 @@ queue = 15
         self.assertEqual((services["webhook"]["sent"], services["webhook"]["away_since"]), (20, None))
         self.assertGreater(services["honeybadger"]["away_since"], time.time() - 600)
         text = running.command("status", "-C", running.config).stdout
-        self.assertRegex(text, r"honeybadger +0 +[1-5] +away for [0-9]+s")
+        self.assertRegex(text, r"honeybadger +0 +[1-5] +takes none for [0-9]+s")
         self.assertIn("10 failures are in digests of storms", text)
 
     def test_the_command_tries_each_service(self):

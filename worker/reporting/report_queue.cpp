@@ -14,8 +14,7 @@ using namespace std::chrono_literals;
 
 constexpr auto lines_apart = 1min;       // in the log
 constexpr std::size_t most_reasons = 8;  // of one outage, in the log
-constexpr int most_answers = 5;          // failures of the service for one report, which may be their reason
-constexpr int most_silences = 5;         // for one report in a row; then the other reports are tried
+constexpr int most_failures = 5;         // of the service for one report; then the other reports are tried
 
 }  // namespace
 
@@ -31,7 +30,9 @@ ReportQueue::ReportQueue(ErrorSink sink, const ErrorSettings& settings, ErrorSin
 
 void ReportQueue::add(const std::shared_ptr<HeldReport>& report, SteadyTime now) {
   if (waiting_.size() < most_waiting_) {
-    waiting_.push_back({report});
+    const auto first_suspect = std::find_if(waiting_.begin(), waiting_.end(),
+                                            [](const Entry& entry) { return entry.failures >= most_failures; });
+    waiting_.insert(first_suspect, Entry{report});
     return;
   }
   counts_.overflown.fetch_add(1, std::memory_order_relaxed);
@@ -100,11 +101,9 @@ void ReportQueue::heed(Entry entry, const ErrorVerdict& verdict, SteadyTime now)
   entry.attempt.reset();
   not_before_ = std::max<SteadyTime>(not_before_, now + verdict.wait_at_least);
   const bool is_limit = verdict.has_answered && verdict.wait_at_least > 0ms;
-  if (verdict.kind == ErrorVerdict::Kind::again && verdict.has_answered && !is_limit && ++entry.answers >= most_answers)
-    return refuse(entry, verdict.reason, now);
-  if (verdict.kind == ErrorVerdict::Kind::again && !verdict.has_answered && verdict.was_sent &&
-      ++entry.silences > most_silences && entry.taken_before < taken_)
-    return refuse(entry, verdict.reason, now);
+  const bool is_suspect =
+      verdict.kind == ErrorVerdict::Kind::again && verdict.was_sent && !is_limit && ++entry.failures > most_failures;
+  if (is_suspect && entry.taken_before < taken_) return refuse(entry, verdict.reason, now);
   switch (verdict.kind) {
     case ErrorVerdict::Kind::again:
       return try_again(std::move(entry), verdict, now);
@@ -113,31 +112,36 @@ void ReportQueue::heed(Entry entry, const ErrorVerdict& verdict, SteadyTime now)
     case ErrorVerdict::Kind::taken:
       break;
   }
-  note_back(now);
-  ++taken_;
+  note_taken(now);
   counts_.sent.fetch_add(1, std::memory_order_relaxed);
   done_(*entry.held);
 }
 
-void ReportQueue::note_back(SteadyTime now) {
-  if (failures_ > 0)
-    log::info("error_service_is_back", {{"service", name()}, {"away_for_s", (now - away_since_) / 1s}});
+void ReportQueue::note_taken(SteadyTime now) {
+  if (away_since_) log::info("error_service_is_back", {{"service", name()}, {"away_for_s", (now - *away_since_) / 1s}});
+  away_since_.reset();
   failures_ = 0;
+  ++taken_;
   counts_.away_since.store(0);
 }
 
+void ReportQueue::note_not_taken() {
+  if (counts_.away_since.load() == 0) counts_.away_since.store(static_cast<std::uint64_t>(epoch_seconds(wall_now())));
+}
+
 void ReportQueue::try_again(Entry entry, const ErrorVerdict& verdict, SteadyTime now) {
-  if (failures_++ == 0) {
+  note_not_taken();
+  ++failures_;
+  if (!away_since_) {
     away_since_ = now;
     reasons_.clear();
-    counts_.away_since.store(static_cast<std::uint64_t>(epoch_seconds(wall_now())));
   }
   // Logs each reason once: a reason that an operator must fix may follow one that passes by itself.
   if (reasons_.size() < most_reasons && reasons_.insert(verdict.reason).second)
     log::warn("error_service_away", {{"service", name()}, {"reason", verdict.reason}});
   std::uniform_real_distribution<double> chance(0, 1);
   not_before_ = std::max<SteadyTime>(not_before_, now + backoff(failures_, chance(random_)));
-  if (entry.silences < most_silences) {
+  if (entry.failures < most_failures) {
     waiting_.push_front(std::move(entry));
     return;
   }
@@ -148,7 +152,8 @@ void ReportQueue::try_again(Entry entry, const ErrorVerdict& verdict, SteadyTime
 
 // Each failure of the program is logged, since they may differ, and the operator can fix the program.
 void ReportQueue::refuse(const Entry& entry, const std::string& reason, SteadyTime now) {
-  note_back(now);
+  note_not_taken();
+  failures_ = 0;  // it answers, so the other reports are tried without a pause
   counts_.refused.fetch_add(1, std::memory_order_relaxed);
   ++refused_unsaid_;
   const ErrorReport& report = entry.held->report;

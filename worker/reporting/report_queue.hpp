@@ -7,6 +7,7 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -51,9 +52,8 @@ class ReportQueue {
  private:
   struct Entry {
     std::shared_ptr<HeldReport> held;
-    int answers = 0;                 // how often the service answered and did not take it
-    int silences = 0;                // how often it was sent and no answer came
-    std::uint64_t taken_before = 0;  // the value of taken_ when it was put behind the others for its silences
+    int failures = 0;                // how often it was sent, and the answer was from 500 on, or none came
+    std::uint64_t taken_before = 0;  // the value of taken_ when it was put behind the others for these failures
     std::unique_ptr<ReportAttempt> attempt = {};
   };
 
@@ -62,7 +62,8 @@ class ReportQueue {
   void heed(Entry entry, const ErrorVerdict& verdict, SteadyTime now);
   void try_again(Entry entry, const ErrorVerdict& verdict, SteadyTime now);
   void refuse(const Entry& entry, const std::string& reason, SteadyTime now);
-  void note_back(SteadyTime now);
+  void note_taken(SteadyTime now);
+  void note_not_taken();
   std::string_view name() const { return error_sink_names[static_cast<std::size_t>(sink_)]; }
 
   const ErrorSink sink_;
@@ -76,7 +77,8 @@ class ReportQueue {
   int failures_ = 0;  // in a row
   std::uint64_t taken_ = 0;
   std::set<std::string> reasons_;  // of the failures, as logged
-  SteadyTime away_since_{}, not_before_{}, next_refusal_{}, next_overflow_{};
+  std::optional<SteadyTime> away_since_;
+  SteadyTime not_before_{}, next_refusal_{}, next_overflow_{};
   std::uint64_t refused_unsaid_ = 0, overflown_unsaid_ = 0;
   std::minstd_rand random_{std::random_device{}()};
 };

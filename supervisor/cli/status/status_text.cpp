@@ -238,7 +238,7 @@ std::string error_reports_text(const MachineStatus& machine, const Style& style)
         sink.away_since == 0 ? 0 : std::max(0.0, epoch_seconds(wall_now()) - static_cast<double>(sink.away_since));
     table.add({std::string(error_sink_names[i]), std::to_string(sink.sent),
                std::to_string(sink.refused + sink.overflown),
-               sink.away_since == 0 ? "takes reports" : fmt::format("away for {:.0f}s", away_for)});
+               sink.away_since == 0 ? "takes reports" : fmt::format("takes none for {:.0f}s", away_for)});
   }
   std::string text = section(style, "Reports of failures", table);
   if (reports.summed > 0)

@@ -41,6 +41,9 @@ std::string retry_text(const RetryOption& option) {
   return "true";
 }
 
+// Active Job writes `true` into each payload, unless the Ruby class has a number or false in its sidekiq_options.
+bool has_default_retry_of_active_job(const Payload& job) { return job.is_active_job() && job.raw("retry") == "true"; }
+
 // The members that a failure changes, collected in the order in which Sidekiq writes them.
 class Edits {
  public:
@@ -162,6 +165,9 @@ Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnsw
     if (!missing || !failure.from_job || option.kind == RetryOption::Kind::no)
       return {Verdict::Kind::discarded, job, {}};
     edits.set("retry", retry_text(option));
+  } else if (has_default_retry_of_active_job(job) && failure.from_job && class_retry) {
+    if (class_retry->kind == RetryOption::Kind::no) return {Verdict::Kind::discarded, job, {}};
+    edits.set("retry", retry_text(*class_retry));
   }
   edits.set("queue", queue_to_retry_in(job, fetched_from));
   note_failure(edits, job, failure, now);

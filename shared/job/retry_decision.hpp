@@ -59,7 +59,8 @@ struct Verdict {
 std::int64_t failure_count(const Payload& job);
 
 // Decides what becomes of a failed job.  `fetched_from` is the queue's bare name.  `class_retry` is the option of the
-// job class, used only for a failure from_job; nullopt: not known, which counts as Sidekiq's default `true`.  `jitter`
+// job class, used only for a failure from_job, if the payload has no `retry`, or the `true` that Active Job writes into
+// each of its payloads; nullopt: not known, which counts as Sidekiq's default `true`.  `jitter`
 // is a number in [0, 1) that picks the jitter.  The hook's answer counts only while retries are left: the hook of an
 // exhausted job is not asked.
 Verdict judge_failure(const Payload& job, const Failure& failure, const HookAnswer& hook,

@@ -33,6 +33,10 @@ class Fails < ActiveJob::Base
   queue_as :native
 end
 
+class ChargesOnce < ActiveJob::Base
+  queue_as :native
+end
+
 class OnlyRuby < ActiveJob::Base
   queue_as :native
 end
@@ -74,6 +78,13 @@ class ActiveJobTest < CompatibilityTest
     assert_equal "Fails", job.display_class
     assert_equal [@path], job["args"].first["arguments"]
     assert_equal "Fails", job["wrapped"]
+  end
+
+  def test_the_retries_are_those_of_the_cpp_class
+    ChargesOnce.perform_later(@path)
+    eventually("a dead job") { Sidekiq::DeadSet.new.size == 1 }
+    assert_equal ["charged"], lines
+    assert_equal "no receipt came", Sidekiq::DeadSet.new.first["error_message"]
   end
 
   def test_a_class_that_is_not_known_here_says_so

@@ -51,4 +51,13 @@ struct Fails {
   void perform() { throw std::runtime_error("as it must"); }
 };
 
-BROOD_JOBS(AllKinds, Counted, Fails)
+struct ChargesOnce {
+  static constexpr brood::JobOptions options{.retry = 0};
+  std::string path;
+  void perform() {
+    note(path, "charged");
+    throw std::runtime_error("no receipt came");
+  }
+};
+
+BROOD_JOBS(AllKinds, Counted, Fails, ChargesOnce)

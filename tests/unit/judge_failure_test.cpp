@@ -280,6 +280,29 @@ BOOST_AUTO_TEST_CASE(a_missing_retry_takes_the_option_of_the_class) {
   BOOST_TEST(attempt.judge("").payload.raw("retry").value() == "true");
 }
 
+BOOST_AUTO_TEST_CASE(the_retry_that_active_job_writes_into_each_payload_takes_the_option_of_the_class) {
+  const auto active_job = [](const std::string& retry) {
+    return Payload::parse(
+        R"({"class":"Sidekiq::ActiveJob::Wrapper","wrapped":"A","args":[{}],"queue":"default","retry":)" + retry + "}");
+  };
+  Attempt attempt;
+  attempt.class_retry = RetryOption{RetryOption::Kind::count, 0};
+  BOOST_CHECK(attempt.judge(active_job("true")).kind == Kind::exhausted);
+  BOOST_CHECK(attempt.judge(active_job("2")).kind == Kind::retry);
+  BOOST_CHECK(attempt.judge(active_job("false")).kind == Kind::discarded);
+  attempt.class_retry = RetryOption{RetryOption::Kind::count, 3};
+  BOOST_TEST(attempt.judge(active_job("true")).payload.raw("retry").value() == "3");
+  attempt.class_retry = RetryOption{RetryOption::Kind::no};
+  BOOST_CHECK(attempt.judge(active_job("true")).kind == Kind::discarded);
+
+  // Not known here, or nothing of the class's own has failed.
+  attempt.failure.from_job = false;
+  BOOST_CHECK(attempt.judge(active_job("true")).kind == Kind::retry);
+  attempt = {};
+  attempt.class_retry = std::nullopt;
+  BOOST_TEST(attempt.judge(active_job("true")).payload.raw("retry").value() == "true");
+}
+
 BOOST_AUTO_TEST_CASE(a_missing_retry_of_a_failure_outside_the_job_means_none) {
   Attempt attempt;
   attempt.failure.from_job = false;

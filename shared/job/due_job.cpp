@@ -9,8 +9,8 @@
 
 #include "shared/job/expiry.hpp"
 #include "shared/job/payload.hpp"
+#include "shared/job/unreadable_job.hpp"
 #include "shared/json/json.hpp"
-#include "shared/json/json_object.hpp"
 
 namespace brood {
 
@@ -18,21 +18,6 @@ namespace {
 
 // A job id as Sidekiq's client makes them: 12 random bytes in hex.
 std::string new_jid(std::mt19937_64& random) { return fmt::format("{:016x}{:08x}", random(), random() & 0xffffffff); }
-
-RewrittenJob move_to_dead(std::string_view member, const std::string& reason, WallTime now, TimeUnit otherwise) {
-  RewrittenJob moved_to_dead{"", std::string(member), reason};
-  try {
-    const JsonObject object = JsonObject::parse(moved_to_dead.payload);
-    moved_to_dead.payload = object
-                                .with({{"error_class", json_string("BadPayload")},
-                                       {"error_message", json_string(reason)},
-                                       {"failed_at", json_time(now, time_unit_of(object, otherwise))}})
-                                .text();
-  } catch (const BadJson&) {
-    // Nothing can be added to a text that is not an object; Sidekiq too keeps the raw bytes.
-  }
-  return moved_to_dead;
-}
 
 // As Payload::with, but does not read the result again: nearly every due job needs only this change, and the new value
 // is our own.
@@ -75,11 +60,14 @@ std::optional<Payload::Edit> change_of_expiry(const Payload& job, const ExpiryCl
 
 RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, TimeUnit otherwise,
                              RetryCount retry_count, ExpiryClock clock) {
+  const auto to_dead = [&](const std::string& reason) {
+    return RewrittenJob{"", record_of_unreadable(member, reason, new_jid(random), now, otherwise), reason};
+  };
   try {
     const Payload job = Payload::parse(std::string(member));
     std::string queue = job.raw("queue") ? job.string("queue").value_or("") : "default";
     // Any name is accepted here, since a Ruby process of the fleet may serve that queue.
-    if (queue.empty()) return move_to_dead(member, "its queue is not a name", now, otherwise);
+    if (queue.empty()) return to_dead("its queue is not a name");
 
     const TimeUnit unit = job.time_unit(otherwise);
     const std::string time = json_time(now, unit);
@@ -95,7 +83,7 @@ RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937
     if (!job.truthy("created_at")) edits.push_back({"created_at", time});
     return {std::move(queue), job.with(edits).text(), ""};
   } catch (const BadPayload& error) {
-    return move_to_dead(member, error.what(), now, otherwise);
+    return to_dead(error.what());
   }
 }
 

@@ -32,8 +32,8 @@ struct ExpiryClock {
 
 // Reads one member and writes what a push writes: enqueued_at in the payload's own unit, or in `otherwise` if it has no
 // time; queue, jid and created_at if they are missing.  A job with `expires_in` gets `expiry`, since enqueued_at no
-// longer shows when that began.  Never throws because of the member: one that is no job keeps its bytes, or if it is a
-// JSON object, gets error members that the Web UI shows.
+// longer shows when that began.  Never throws because of the member: one that is no job goes to the dead set, see
+// record_of_unreadable().
 RewrittenJob prepare_due_job(std::string_view member, WallTime now, std::mt19937_64& random, TimeUnit otherwise,
                              RetryCount retry_count = RetryCount::as_it_is, ExpiryClock clock = {});
 

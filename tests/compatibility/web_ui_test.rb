@@ -72,6 +72,19 @@ class WebUiTest < CompatibilityTest
     assert_includes details, entry.item["crash"]["fingerprint"]
   end
 
+  def test_5_texts_that_are_no_jobs_break_no_page
+    only_brood
+    texts = ["no json", '"text"', "[1, 2]", "null", "5", '{"class":"Fail"}']
+    redis.command("LPUSH", "queue:default", *texts)
+    eventually("all are dead") { redis.command("ZCARD", "dead").to_i >= texts.size && redis.command("LLEN", "queue:default").to_i.zero? }
+    page("/morgue")
+    dead = Sidekiq::DeadSet.new.select { |entry| entry["error_class"] == "BadPayload" }
+    assert_equal [[1, 2]], dead.find { |entry| entry.args == [[1, 2]] }.args
+    assert_equal ["the payload has no args", *["the payload is not a JSON object"] * 3],
+                 dead.map { |entry| entry["error_message"].split(":").first }.sort
+    dead.each { |entry| page("/morgue/#{entry.score}-#{entry.jid}") if entry.jid }
+  end
+
   # Foreign text of a job, a program or an exception, on every page that shows any of it.
   def test_5_no_page_holds_markup_that_brood_wrote
     only_brood

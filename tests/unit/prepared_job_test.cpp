@@ -95,10 +95,25 @@ BOOST_AUTO_TEST_CASE(a_queue_of_any_name_is_a_queue) {
   BOOST_TEST(prepare(R"({"class":"A","args":[],"queue":"my queue <b>"})").queue == "my queue <b>");
 }
 
-BOOST_AUTO_TEST_CASE(what_is_no_json_object_is_moved_to_dead_with_its_bytes) {
-  for (const std::string member : {"", " ", "not json", "null", "[]", "\"x\"", "1", "{\"class\":", "{}{}", "\xFF"}) {
+BOOST_AUTO_TEST_CASE(what_is_no_json_is_moved_to_dead_with_its_bytes) {
+  const std::string too_deep = std::string(100, '[') + std::string(100, ']');
+  for (const std::string member :
+       {"", " ", "not json", "\"x\"", " \"x\"", "{\"class\":", "{}{}", "\xFF", too_deep.c_str()}) {
     check_moved_to_dead(member);
     BOOST_TEST(prepare(member).payload == member);
+  }
+}
+
+// Ruby's pages and API ask each dead job for its members.
+BOOST_AUTO_TEST_CASE(a_json_value_that_is_no_object_is_moved_to_dead_within_one) {
+  for (const std::string member : {"null", "[]", "[1, 2]", "1", "true", " -0.5e3 "}) {
+    check_moved_to_dead(member);
+    const RewrittenJob due = prepare(member);
+    const JsonObject object = JsonObject::parse(due.payload);
+    BOOST_TEST(object.raw("args").value() == "[" + member + "]");
+    BOOST_TEST(object.string("jid").value().size() == 24u);
+    BOOST_TEST(object.string("error_class").value() == "BadPayload");
+    BOOST_TEST(object.string("error_message").value() == due.reason);
   }
 }
 

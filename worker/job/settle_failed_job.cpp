@@ -7,6 +7,8 @@
 #include "shared/base/log.hpp"
 #include "shared/base/redis_clock.hpp"
 #include "shared/job/random_bytes.hpp"
+#include "shared/job/unreadable_job.hpp"
+#include "shared/scoreboard/told_times.hpp"
 #include "worker/job/hooks.hpp"
 #include "worker/job/perform.hpp"
 
@@ -123,7 +125,10 @@ Outcome settle_expired(const Payload& job, std::string_view queue, WallTime expi
 
 Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason) {
   log::error("job_unreadable", {{"queue", queue}, {"reason", reason}, {"bytes", payload.size()}, {"now_in", "dead"}});
-  return {Outcome::Kind::move_to_dead, payload, epoch_seconds(redis_now())};
+  const WallTime now = redis_now();
+  const std::string record =
+      record_of_unreadable(payload, reason, RandomBytes().jid(), now, told_times().value_or(TimeUnit::float_seconds));
+  return {Outcome::Kind::move_to_dead, record, epoch_seconds(now)};
 }
 
 }  // namespace brood

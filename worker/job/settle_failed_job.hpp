@@ -38,7 +38,7 @@ Outcome settle_undecipherable(const JobRegistry& registry, const Payload& job, s
 // option `dead` does not forbid it.  No failure is counted, and no handler runs.
 Outcome settle_expired(const Payload& job, std::string_view queue, WallTime expiry, ExpiredJobs becomes);
 
-// Moves a text that is not a job to `dead` as it is, since nothing can be added to it.  The reason is logged.
+// Moves a text that is not a job to `dead`, as record_of_unreadable() writes it.  The reason is logged.
 Outcome move_unreadable_to_dead(const std::string& payload, std::string_view queue, const std::string& reason);
 
 }  // namespace brood

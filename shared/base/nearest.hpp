@@ -8,7 +8,7 @@
 namespace brood {
 
 // The one of `known` that `word` is most likely a misspelling of: with the fewest letters inserted, left out, replaced
-// or swapped.  nullopt if none is near.
+// or swapped; letters of the wrong case count as one.  nullopt if none is near.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace brood

@@ -78,8 +78,8 @@ class BROOD_API BatchJobs {
     }
     return count;
   }
-  // Enqueues a job given by its parts, as Client::push() does.  Its members must not be `bid` or `batch_index`, which the
-  // batch sets.
+  // Enqueues a job given by its parts, as Client::push() does.  Its members must not be `bid` or `batch_index`, which
+  // the batch sets.
   std::string push(Push job);
 
  private:

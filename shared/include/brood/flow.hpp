@@ -70,8 +70,8 @@ class BROOD_API Flow {
   const std::string& bid() const;  // the id of the batch, as Batch::bid()
 
   // Adds a step; a flow has at most 1,000.  `name` has 1 to 100 of A-Z a-z 0-9 _ . : - and differs from the names of
-  // other steps.  Throws std::invalid_argument for another name, for a job that is unique or has a time or a spread, and
-  // as a push does; std::logic_error after push().
+  // other steps.  Throws std::invalid_argument for another name, for a job that is unique or has a time or a spread,
+  // and as a push does; std::logic_error after push().
   template <typename Job>
   requires(!std::same_as<Job, Push>) StepName
       add(std::string_view name, const Job& job, const StepOptions& options = {}, const EnqueueOptions& push = {}) {

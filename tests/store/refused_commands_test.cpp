@@ -453,14 +453,14 @@ void check(Site& site, const Operation& operation, const Strings& rules) {
 BOOST_AUTO_TEST_CASE(each_script_that_moves_or_removes_jobs_is_tried) {
   const std::set<std::string_view> others = {
       "begin_probe", "pause_class", "unpause_class", "end_class_pause", "stray_sequences", "count",
-      "count_quarantine_crash", "count_runs", "count_waiting", "find_job", "forget_holder", "forget_process",
-      "free_places", "give_back_limits", "heartbeat", "keep_scheduler_lock", "leave_probe", "let_go_at_begin",
-      "let_go_of_stray", "list_process", "marked_jobs", "note_crash", "orphan_return_count", "pass_probe",
-      "pause_periodic", "put_periodic_rule", "read_periodic_rules", "remove_periodic_rule", "queue_page", "queue_sizes",
-      "register_incarnation", "release_lock", "reset_limit", "save_iteration", "serve_periodic", "set_page", "show_cap",
-      "show_limit", "take_limits", "take_running_lock", "take_unique_lock", "try_rights", "work", "keep_probe",
-      "first_score", "take_aside", "fleet_lease", "enter_sequence", "publish_classes", "sequence_page",
-      "held_in_flight", "enter_filled_tenants", "forget_idle_tenants",
+      "count_quarantine_crash", "count_runs", "count_waiting", "find_job", "find_step", "forget_holder",
+      "forget_process", "free_places", "give_back_limits", "heartbeat", "keep_scheduler_lock", "leave_probe",
+      "let_go_at_begin", "let_go_of_stray", "list_process", "marked_jobs", "note_crash", "orphan_return_count",
+      "pass_probe", "pause_periodic", "put_periodic_rule", "read_periodic_rules", "remove_periodic_rule", "queue_page",
+      "queue_sizes", "register_incarnation", "release_lock", "reset_limit", "save_iteration", "serve_periodic",
+      "set_page", "show_cap", "show_limit", "take_limits", "take_running_lock", "take_unique_lock", "try_rights",
+      "work", "keep_probe", "first_score", "take_aside", "fleet_lease", "enter_sequence", "publish_classes",
+      "sequence_page", "held_in_flight", "enter_filled_tenants", "forget_idle_tenants",
       // What these push comes with no job: callbacks, and steps of flows.
       "add_steps", "cancel_batch", "close_push", "delete_batch", "end_in_batch", "find_states", "open_batch",
       "release_steps", "reopen_batch"};  // of jobs that are to be deleted

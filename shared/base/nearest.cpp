@@ -1,10 +1,10 @@
 #include "shared/base/nearest.hpp"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <numeric>
 #include <utility>
+
+#include "shared/base/ascii.hpp"
 
 namespace brood {
 namespace {
@@ -24,10 +24,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-bool differ_only_in_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
 }  // namespace
 
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& known) {
@@ -37,7 +33,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   std::optional<std::string> best;
   std::size_t best_distance = furthest + 1;
   for (const std::string& candidate : known) {
-    const std::size_t distance = differ_only_in_case(word, candidate) ? 1 : edit_distance(word, candidate);
+    const std::size_t distance = ascii::equal_in_any_case(word, candidate) ? 1 : edit_distance(word, candidate);
     if (distance >= best_distance) continue;
     best_distance = distance;
     best = candidate;

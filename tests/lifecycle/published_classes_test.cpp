@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <string>

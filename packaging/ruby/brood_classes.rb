@@ -8,7 +8,8 @@
 #   Sidekiq::Client.push("class" => "ResizeImage", "args" => ["cat.png", 320])
 #
 # The job gets the queue, the retries and all other options of the C++ class, where neither the push nor the Ruby class
-# gives them.  A push that the class would not take is refused: Brood::Classes::Refused.  Ruby's own classes, which no
+# gives them.  Sidekiq's own defaults, queue "default" and `retry: true`, count as not given, since a payload does not
+# show who chose them.  A push that the class would not take is refused: Brood::Classes::Refused.  Ruby's own classes, which no
 # worker of brood publishes, are pushed as ever.  Install it before brood_encryption.rb and brood_unique_jobs.rb, or
 # after them: it comes first in either case.
 #

@@ -185,12 +185,33 @@ BOOST_AUTO_TEST_CASE(a_job_that_makes_its_supervisor_its_tracer_goes_on) {
     BOOST_TEST(log.find("event=" + std::string(event)) == std::string::npos, log);
 }
 
-BOOST_AUTO_TEST_CASE(a_job_uses_its_own_processes_as_it_likes) {
-  std::istringstream said(said_by("UseOwnProcesses", one_worker()));
+namespace {
+
+void check_uses(const std::string& all) {
+  std::istringstream said(all);
   int uses = 0;
   for (std::string use, outcome; said >> use >> outcome; ++uses)
     BOOST_TEST(outcome == "done", use << " ended with " << outcome);
   BOOST_TEST(uses == 16);
+}
+
+boost::test_tools::assertion_result is_root(boost::unit_test::test_unit_id) { return geteuid() == 0; }
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_job_uses_its_own_processes_as_it_likes) { check_uses(said_by("UseOwnProcesses", one_worker())); }
+
+// There the group of the supervisor is 0, which names a caller's own group in system calls.
+BOOST_AUTO_TEST_CASE(so_it_does_if_the_group_of_its_supervisor_is_of_another_namespace,
+                     *boost::unit_test::precondition(is_root)) {
+  RedisServer redis;
+  const TemporaryDirectory directory;
+  BroodOptions options = one_worker();
+  options.prefix = {"/usr/bin/unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"};
+  const BroodProcess brood(redis, options);
+  enqueue(redis, {payload_text("UseOwnProcesses", "[\"" + (directory / "said") + "\"]")});
+  BOOST_REQUIRE_MESSAGE(eventually([&] { return !text_of_file(directory / "said").empty(); }, 20s), brood.log_tail());
+  check_uses(text_of_file(directory / "said"));
 }
 
 namespace {

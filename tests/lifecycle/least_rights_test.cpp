@@ -16,6 +16,12 @@ namespace {
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
+// In the words of Redis 7.0 to 8, also of a script.
+bool names_a_missing_right(const std::string& text) {
+  return contains(text, "NOPERM") || contains(text, "can't run this command") ||
+         contains(text, "ACL failure in script");
+}
+
 struct Rights {
   RedisServer redis{{.users = true}};
 
@@ -26,7 +32,7 @@ struct Rights {
   void works_as(const std::string& user, const Words& words) {
     const CommandResult result = as(user, words);
     BOOST_TEST(result.status == 0, user + " " + words[0] + ": " + result.errors + result.output);
-    BOOST_TEST(!contains(result.errors + result.output, "NOPERM"), user + " " + words[0] + ": " + result.errors);
+    BOOST_TEST(!names_a_missing_right(result.errors + result.output), user + " " + words[0] + ": " + result.errors);
   }
   // The commands that Redis has refused so far.
   std::string refused() {
@@ -75,7 +81,7 @@ BOOST_FIXTURE_TEST_CASE(three_users_have_all_the_rights_that_they_need, Rights) 
   brood.term();
   BOOST_TEST(brood.wait_exit().value_or(-1) == 0);
   BOOST_TEST(refused() == "");
-  BOOST_TEST(!contains(brood.log(), "NOPERM"), brood.log_tail());
+  BOOST_TEST(!names_a_missing_right(brood.log()), brood.log_tail());
 }
 
 // The published classes decide whether arguments are encrypted.
@@ -99,13 +105,12 @@ BOOST_FIXTURE_TEST_CASE(a_missing_right_is_named, Rights) {
 
   const CommandResult cleared = as("brood-reader", {"queues", "clear", "default", "--yes"});
   BOOST_TEST(cleared.status != 0);
-  BOOST_TEST((contains(cleared.errors, "NOPERM") || contains(cleared.errors, "can't run this command")),
-             cleared.errors);
+  BOOST_TEST(names_a_missing_right(cleared.errors), cleared.errors);
   BOOST_TEST(redis.size_of("queue:default") == 1u);
 
   const CommandResult looked = as("brood-client", {"status"});
   BOOST_TEST(looked.status != 0);
-  BOOST_TEST(contains(looked.errors, "NOPERM"), looked.errors);
+  BOOST_TEST(names_a_missing_right(looked.errors), looked.errors);
 
   const CommandResult checked = as("brood-client", {"run", "--check"});
   BOOST_TEST(checked.status == EX_TEMPFAIL);

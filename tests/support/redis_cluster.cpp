@@ -57,6 +57,7 @@ RedisCluster::RedisCluster(Options wish) : options_(std::move(wish)) {
                              .tls = options.tls,
                              .host = host,
                              .prefix = apart ? options.first_prefix : std::vector<std::string>()}));
+    ids_.push_back(cluster_id(node(i)));
     must(node(i), {"CLUSTER", "SET-CONFIG-EPOCH", std::to_string(i + 1)});
     const std::string bus = extra[3];
     // All other nodes meet the first.
@@ -110,18 +111,18 @@ std::string RedisCluster::url() const {
 }
 
 RedisServer& RedisCluster::owner(int slot) {
-  std::map<std::int64_t, std::size_t> votes;
+  std::map<std::string, std::size_t> votes;  // by the id of the owner
   for (const auto& node : nodes_) {
     if (!node->runs()) continue;
     const Reply slots = node->command({"CLUSTER", "SLOTS"});
     for (std::size_t i = 0; i < slots.view().size(); ++i) {
       const ReplyView range = slots.view()[i];
-      if (range[0].integer() <= slot && slot <= range[1].integer()) ++votes[range[2][1].integer()];
+      if (range[0].integer() <= slot && slot <= range[1].integer()) ++votes[std::string(range[2][2].text())];
     }
   }
   const auto most = std::max_element(votes.begin(), votes.end(), [](auto& a, auto& b) { return a.second < b.second; });
-  for (const auto& node : nodes_) {
-    if (most != votes.end() && node->port() == most->first) return *node;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (most != votes.end() && ids_[i] == most->first) return node(i);
   }
   throw std::runtime_error("nobody owns the slot");
 }

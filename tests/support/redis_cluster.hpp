@@ -64,6 +64,7 @@ class RedisCluster {
   const Options options_;
   std::string first_bus_;  // the port by which the others meet the first
   std::vector<std::unique_ptr<RedisServer>> nodes_;
+  std::vector<std::string> ids_;  // of the nodes.  Ports would not do: a client without TLS may be told other ones.
 };
 
 std::string cluster_id(RedisServer& node);

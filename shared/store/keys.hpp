@@ -97,6 +97,7 @@ inline RedisKey cap(std::string_view name) { return RedisKey("brood:cap:" + std:
 inline RedisKey brood_usage(std::string_view day) { return RedisKey("brood:usage:" + std::string(day)); }
 
 // The number of the last batch of one client that keeps pushes while Redis is away.
+inline constexpr FixedKey wait_mark{"brood:pushes:wait_mark"};  // written before WAIT, see mark_for_wait()
 inline RedisKey pushes(std::string_view client) { return RedisKey("brood:pushes:" + std::string(client)); }
 
 inline RedisKey report(std::string_view jid) { return RedisKey("brood:report:" + std::string(jid)); }

@@ -143,6 +143,20 @@ BOOST_AUTO_TEST_CASE(without_a_replica_to_wait_for_nothing_is_asked) {
   BOOST_TEST(worker.unconfirmed() == 0U);
 }
 
+BOOST_AUTO_TEST_CASE(a_mark_makes_wait_cover_what_other_connections_have_written) {
+  Replicated redis;
+  redis.replica.pause();
+  redis.master.command({"SET", "x", "1"});
+  Connection other(redis.master.address());
+  const std::vector<Reply> replies = other.pipeline({mark_for_wait(), wait_for({.replicas = 1, .timeout = 100ms})});
+  BOOST_TEST(confirmed_by(replies[1].view()) == 0);
+
+  redis.master.command({"CONFIG", "SET", "maxmemory", "1"});
+  BOOST_TEST(other.call({"SET", "y", "1"}).view().is_error());
+  BOOST_TEST(other.call(mark_for_wait()).view().is_integer());
+  redis.replica.resume();
+}
+
 BOOST_AUTO_TEST_CASE(what_is_fetched_is_on_a_replica_before_it_is_returned_and_so_is_what_is_settled) {
   Replicated redis;
   Worker worker(redis.master.address(), one_replica);
@@ -198,15 +212,18 @@ BOOST_AUTO_TEST_CASE(no_job_begins_on_a_server_that_replicas_have_left_and_that_
     ++asked;
     return false;
   };
+  int pauses = 0;
   worker.while_pausing = [&] {
     BOOST_TEST(worker.channel.disconnects > 0);
     BOOST_TEST(worker.session->batch().entries.empty());
+    if (++pauses < 3) return;
     redis.replica.resume();
     BOOST_TEST(eventually([&] { return is_in_step(redis.replica, redis.master); }, 30s));
   };
 
   BOOST_TEST(worker.fetch() == 1U);
-  BOOST_TEST(asked >= 1);
+  BOOST_TEST(pauses >= 3);
+  BOOST_TEST(asked >= 3);
   // The second one was recognised as a repetition.
   BOOST_TEST(redis.master.hget(keys::in_flight_hash(identity).name(), "0.17").value_or("") == "1 a");
 }

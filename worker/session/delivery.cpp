@@ -140,16 +140,14 @@ Delivery::Answer Delivery::send_and_confirm(const ScriptCall& call, Confirm conf
   }
   const Command wait = wait_for(setup_.wait);
   const Patience patience{.longest = longest_answer + setup_.wait.timeout};
-  std::vector<Reply> replies = redis_.call_patiently({call.command(), wait}, patience);
+  std::vector<Reply> replies = redis_.call_patiently({call.command(), mark_for_wait(), wait}, patience);
   const bool was_applied = replies[0].view().error().empty();
-  return {std::move(replies[0]), !was_applied || holds_without(confirmed_by(replies[1].view()))};
+  return {std::move(replies[0]), !was_applied || holds_without(confirmed_by(replies[2].view()))};
 }
 
 bool Delivery::is_confirmed(std::uint64_t written_on) {
-  // WAIT covers the writes up to this client's last command.  For Redis, a command that waited for a job may have ended
-  // before the job was moved, so a PING comes first.
-  const std::vector<Reply> replies =
-      redis_.call_patiently({{"PING"}, wait_for(setup_.wait)}, {.longest = longest_answer + setup_.wait.timeout});
+  const std::vector<Reply> replies = redis_.call_patiently({mark_for_wait(), wait_for(setup_.wait)},
+                                                           {.longest = longest_answer + setup_.wait.timeout});
   return redis_.connections() == written_on && holds_without(confirmed_by(replies[1].view()));
 }
 

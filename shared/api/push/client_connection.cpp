@@ -103,17 +103,18 @@ std::vector<Reply> ClientConnection::push(std::vector<Command> commands) {
 std::vector<Reply> ClientConnection::push(std::vector<Command> commands, std::optional<NotConfirmed>& unconfirmed) {
   if (wait_.replicas == 0 || commands.empty() || unconfirmed) return pipeline(commands);
   const std::uint64_t before = connection_.connections();
+  commands.push_back(mark_for_wait());
   commands.push_back(wait_for(wait_));
   std::vector<Reply> replies = pipeline(commands);
   std::int64_t confirmed = confirmed_by(replies.back().view());
-  replies.pop_back();
+  replies.resize(replies.size() - 2);
   const auto is_error = [](const Reply& reply) { return reply.view().is_error(); };
   if (std::any_of(replies.begin(), replies.end(), is_error)) return replies;
   // The commands may have gone to another server than the one whose replicas were asked.
   if (const std::uint64_t written_on = connection_.connections(); written_on != before) {
     confirmed = 0;
     try {
-      const std::int64_t by_its_replicas = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+      const std::int64_t by_its_replicas = confirmed_by(pipeline({mark_for_wait(), wait_for(wait_)}).back().view());
       if (connection_.connections() == written_on) confirmed = by_its_replicas;
     } catch (const RedisError&) {  // the push stands, and must not look as if nothing had been sent
     }
@@ -137,7 +138,7 @@ bool ClientConnection::has_all_confirmed_on(std::uint64_t connection) {
 bool ClientConnection::is_confirmed() {
   if (wait_.replicas == 0) return true;
   const std::uint64_t written_on = connection_.connections();
-  const std::int64_t confirmed = confirmed_by(pipeline({wait_for(wait_)}).front().view());
+  const std::int64_t confirmed = confirmed_by(pipeline({mark_for_wait(), wait_for(wait_)}).back().view());
   return connection_.connections() == written_on && confirmed >= wait_.replicas;
 }
 

@@ -654,7 +654,7 @@ class Actions(PageTest):
         self.assertEqual(page.press("/retries/delete?" + place.format(2)).status, 303)
         self.assertEqual(self.redis("ZCARD", "retry"), 0)
         self.assertEqual(page.press("/retries/run?" + place.format(0)).status, 409)
-        shown = page.get("/dead/one?" + f"score={self.redis('ZRANGE', 'dead', 0, -1, 'WITHSCORES')[1].decode()}&jid={1:024x}")
+        shown = page.get("/dead/one?" + f"score={quote(self.redis('ZRANGE', 'dead', 0, -1, 'WITHSCORES')[1])}&jid={1:024x}")
         self.assertEqual(shown.status, 200)
 
     def test_many_are_changed_only_after_their_number_was_said(self):

@@ -86,11 +86,19 @@ std::string file_of(const BroodProcess& brood, const std::string& extension) {
 
 }  // namespace
 
+namespace {
+
+// In a PID namespace without the group of this process its number is 0, and an attack on that meets the job's own
+// group.
+bool names_no_group_of_supervisor(const std::string& attack) { return getpgrp() == 0 && attack.ends_with("_group"); }
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(a_job_cannot_signal_trace_or_write_to_its_supervisor) {
   std::istringstream said(said_by("AttackSupervisor", one_worker()));
   int attacks = 0;
   for (std::string attack, outcome; said >> attack >> outcome; ++attacks)
-    BOOST_TEST(outcome == "EPERM", attack << " ended with " << outcome);
+    BOOST_TEST((outcome == "EPERM" || names_no_group_of_supervisor(attack)), attack << " ended with " << outcome);
   BOOST_TEST(attacks == 19);
 }
 
@@ -124,6 +132,7 @@ BOOST_AUTO_TEST_CASE(a_job_cannot_reach_its_supervisor_by_any_other_call) {
   int attacks = 0;
   const std::map<std::string, std::string> otherwise{{"setown_ex", "EINVAL"}};
   for (std::string attack, outcome; said >> attack >> outcome; ++attacks) {
+    if (names_no_group_of_supervisor(attack)) continue;
     const auto known = otherwise.find(attack);
     BOOST_TEST(outcome == (known == otherwise.end() ? "EPERM" : known->second), attack << " ended with " << outcome);
   }

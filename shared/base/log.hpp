@@ -74,7 +74,7 @@ inline void error(std::string_view event, std::initializer_list<Fact> facts = {}
 
 // The descriptor that lines are written to, or -1 before open().  It is not descriptor 2, and closes on exec.  A forked
 // child keeps it, so that its lines go there whatever becomes of its descriptor 2.  If a job has closed it, or replaced
-// it, the next line opens the destination anew: the file, or what descriptor 2 is by then.
+// it, the next line opens the destination anew: the file, or the current descriptor 2.
 int descriptor();
 
 // The same descriptor while lines wait to be written, else -1: call flush() when it is writable.  The supervisor's loop

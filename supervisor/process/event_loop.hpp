@@ -36,7 +36,7 @@ class EventLoop {
 };
 
 // For a child that has no loop.  Call it before closing the parent's descriptors: otherwise libuv, at each later fork
-// in the child, would close two descriptor numbers of the parent's loop, which may belong to other files by then.
+// in the child, would close two descriptors by the numbers of the parent's loop.  Other files may have these numbers.
 void forget_event_loops();
 
 // Calls back once, later.  Destroying it cancels it; restarting moves it.

@@ -357,7 +357,7 @@ void RollingRestart::end(Outcome outcome, std::string why) {
   if (!waiting_) news_.push_back(News::ended);
 }
 
-// Begins a turn after the previous restart has ended: by then the supervisor uses its result.
+// Begins a turn after the previous restart has ended and the supervisor uses its result.
 void RollingRestart::begin_what_waits() {
   const std::vector<ControlSocket::Reply> waiting = *std::exchange(waiting_, std::nullopt);
   clients_.insert(clients_.end(), waiting.begin(), waiting.end());

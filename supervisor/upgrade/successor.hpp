@@ -11,7 +11,7 @@
 
 namespace brood {
 
-// The program that takes over when this process executes its own file again, in whatever version it is there by then.
+// The program that takes over when this process executes its own file again.  The file may hold another version.
 class Successor {
  public:
   // `argv` is this program's, the name of the file first.  Call it early: later another file may be there, and the

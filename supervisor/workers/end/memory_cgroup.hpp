@@ -21,7 +21,7 @@ class MemoryCgroup {
  public:
   // Returns nullopt if nothing needs cgroups (no capsule has a memory_limit, and no class a sandbox with its own
   // cgroup), or if nothing is delegated.  Logs whether memory is limited by cgroups or in another way.  Call it in the
-  // supervisor; children that it has by then move with it.
+  // supervisor.  Children that it already has move with it.
   static std::optional<MemoryCgroup> create(const Config& config, const CgroupPlaces& places = {});
 
   // Call it before workers of another configuration are forked: their jobs may need more controllers.
